@@ -1,0 +1,193 @@
+// WHAT AN OUTCOME BECOMES in the journal: the entries of the one row that the owner offers after an action (design 1.2,
+// 1.5). Offered again to a newer state when the number was lost; then it may come to something else, or to nothing.
+
+import type { Shape } from "../definition/shape.js";
+import type { ErrorRecord } from "../errors/error-record.js";
+import type { AbortReason } from "../errors/step-errors.js";
+import type { Attempted, RunBody } from "./action.js";
+import { backoffMs } from "./backoff.js";
+import { decide } from "./decide.js";
+import type { Entry, StoredValue } from "./entry.js";
+import { type DecideContext, parkAfterMs, type StepPolicy } from "./policies.js";
+import { foldEntries, isOwed, type RunState } from "./state.js";
+
+/** It returned, also within its grace. For `reconcile`: it happened, and this is what it gave. */
+export interface Returned {
+  readonly kind: "returned";
+  readonly output: StoredValue;
+}
+
+/** It threw, or did not settle. Also for an ask: a throw is "can't tell". */
+export interface Threw {
+  readonly kind: "threw";
+  readonly error: ErrorRecord;
+  /** Whether trying again can help. */
+  readonly retryable: boolean;
+  /** What the error says of this attempt. */
+  readonly happened: "no" | "maybe";
+  /** False when the body was never called. */
+  readonly counted: boolean;
+  readonly retryAfterMs?: number;
+  /** Why its signal was aborted, if it was. */
+  readonly aborted?: AbortReason;
+}
+
+/** `reconcile` answered that it did not happen and will not any more, or that it can't tell. */
+export interface Answered {
+  readonly kind: "answered";
+  readonly answer: "not_happened" | "cannot_tell";
+}
+
+export type Outcome = Returned | Threw | Answered;
+
+export interface RecordContext extends DecideContext {
+  /** In [0, 1): spreads the delays. */
+  readonly random: number;
+  readonly worker: string;
+  /** The worker takes no more work: what is not under way is given back. */
+  readonly stopping: boolean;
+}
+
+/**
+ * The row for `outcome`, with all that follows from it without anything being done in between: the pivot entered, the turn,
+ * the end, the parking. `undefined` when the outcome is void: somebody settled the step meanwhile, or a transactional
+ * step may not complete any more, and its transaction has to be undone.
+ */
+export function record(
+  shape: Shape,
+  state: RunState,
+  action: Attempted,
+  outcome: Outcome,
+  context: RecordContext,
+): readonly Entry[] | undefined {
+  if (isVoid(shape, state, action, outcome)) return undefined;
+  return settle(shape, state, ownEntries(shape, state, action, outcome, context), context);
+}
+
+/** Adds to `entries` whatever `decide` wants written right after them, and the parking where it then has to wait. */
+export function settle(
+  shape: Shape,
+  state: RunState,
+  entries: readonly Entry[],
+  context: RecordContext,
+): readonly Entry[] {
+  const row = [...entries];
+  for (;;) {
+    const next = foldEntries(shape, state, row, context.now);
+    if (next.owner === undefined) return row;
+    const action = decide(shape, next, context);
+    if (action.kind === "append" && !(context.stopping && action.entries[0]?.kind === "pivot_entered"))
+      row.push(...action.entries);
+    else if (context.stopping)
+      return [...row, { kind: "parked", until: action.kind === "wait" ? action.until : context.now }];
+    else if (action.kind === "wait" && action.until - context.now >= parkAfterMs)
+      return [...row, { kind: "parked", until: action.until }];
+    else return row;
+  }
+}
+
+/** Whether what came of `action` no longer has a place in the journal. */
+function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outcome): boolean {
+  if (state.finished !== undefined) return true;
+  const step = state.steps[action.step]!;
+  const stepShape = shape.steps.find((candidate) => candidate.name === action.step)!;
+  const undoing = action.kind === "run" && action.direction === "compensate";
+  if (undoing || state.rollback !== undefined) return !isOwed(stepShape, step) || step.undoFailed !== undefined;
+  if (step.done !== undefined || step.failed !== undefined) return true;
+  // 1.10: a transactional step whose saga was asked to stop is undone by its own transaction, and was never attempted.
+  return stepShape.transactional && outcome.kind === "returned" && state.cancel !== undefined;
+}
+
+function ownEntries(
+  shape: Shape,
+  state: RunState,
+  action: Attempted,
+  outcome: Outcome,
+  context: RecordContext,
+): Entry[] {
+  const policy = context.policies.steps[action.step]!;
+  if (action.kind === "reconcile") return answerEntries(state, action.step, outcome, policy, context);
+  if (outcome.kind === "threw") return [failure(shape, state, action, outcome, policy, context)];
+  if (outcome.kind === "answered") throw new TypeError("a body returns or throws; only reconcile answers");
+  if (action.direction === "compensate")
+    return [{ kind: "step_compensated", step: action.step, attempt: action.attempt }];
+  const completed: Entry = {
+    kind: "step_completed",
+    step: action.step,
+    output: outcome.output,
+    attempt: action.attempt,
+  };
+  const entersPivot = shape.steps.some(
+    (step) => step.name === action.step && step.kind === "pivot" && step.transactional,
+  );
+  return entersPivot ? [{ kind: "pivot_entered", step: action.step }, completed] : [completed];
+}
+
+function answerEntries(
+  state: RunState,
+  step: string,
+  outcome: Outcome,
+  policy: StepPolicy,
+  context: RecordContext,
+): Entry[] {
+  const { asks, forward } = state.steps[step]!;
+  if (outcome.kind === "returned")
+    return [{ kind: "step_completed", step, output: outcome.output, attempt: Math.max(1, forward.attempts) }];
+  if (outcome.kind === "threw" && outcome.aborted === "shutdown") return [{ kind: "parked", until: context.now }];
+  if (outcome.kind === "answered" && outcome.answer === "not_happened")
+    return [{ kind: "reconciled", step, answer: "not_happened", asks: asks + 1, askAt: context.now }];
+  const retryAfterMs = outcome.kind === "threw" ? outcome.retryAfterMs : undefined;
+  return [
+    {
+      kind: "reconciled",
+      step,
+      answer: "cannot_tell",
+      asks: asks + 1,
+      askAt: context.now + backoffMs(policy.retry, asks + 1, context.random, retryAfterMs),
+      ...(outcome.kind === "threw" ? { error: outcome.error } : {}),
+    },
+  ];
+}
+
+/** 1.5, 1.6: what a failed attempt comes to. */
+function failure(
+  shape: Shape,
+  state: RunState,
+  action: RunBody,
+  threw: Threw,
+  policy: StepPolicy,
+  context: RecordContext,
+): Entry {
+  const { step, direction, attempt } = action;
+  if (threw.aborted === "shutdown" && (threw.happened === "maybe" || direction === "compensate"))
+    return { kind: "handed_over", worker: context.worker };
+  const forward = direction === "forward";
+  const before = forward ? state.steps[step]!.forward : state.steps[step]!.undo;
+  const retry = forward ? policy.retry : policy.compensationRetry;
+  const counted = threw.counted && (threw.aborted === undefined || threw.aborted === "timeout");
+  const attempts = before.attempts + (counted ? 1 : 0);
+  const failures = before.failures + 1;
+  const { error } = threw;
+  const doubt = forward && (state.steps[step]!.doubt || threw.happened === "maybe");
+  const spent = !threw.retryable || attempts >= retry.maxAttempts;
+  const retryAt = context.now + backoffMs(retry, failures, context.random, threw.retryAfterMs);
+  const failed = {
+    kind: "attempt_failed",
+    step,
+    direction,
+    attempt,
+    attempts,
+    counted,
+    failures,
+    error,
+    doubt,
+    retryAt,
+  } as const;
+  if (!forward) return spent ? { kind: "compensation_failed", step, attempts, error } : { ...failed, final: false };
+  // 1.7: an ask that is in the journal is the cause, whatever the attempt that it aborted says.
+  if (!spent || state.cancel !== undefined) return { ...failed, final: false };
+  // 1.5: a pivot in doubt is asked about before anybody says that it can't be found out.
+  const isPivot = shape.steps.some((candidate) => candidate.name === step && candidate.kind === "pivot");
+  if (isPivot && doubt && policy.maxAsks > 0) return { ...failed, final: true };
+  return { kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite" };
+}

@@ -1,0 +1,102 @@
+// A DEFINED SAGA AS DATA: what the executor reads of it. Made by `defineSaga`, frozen. The types that users meet are in
+// `step` and `define-saga`; here everything is already checked.
+
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Shape } from "./shape.js";
+
+/** Partial retry options of a step, in milliseconds. What is absent is filled in from the executor and the defaults. */
+export interface RetryOverride {
+  readonly maxAttempts?: number;
+  readonly firstDelayMs?: number;
+  readonly maxDelayMs?: number;
+  readonly factor?: number;
+}
+
+/** The part of pino's interface that the library uses. */
+export interface Logger {
+  debug(fields: object, message?: string): void;
+  info(fields: object, message?: string): void;
+  warn(fields: object, message?: string): void;
+  error(fields: object, message?: string): void;
+}
+
+/** What a transactional step works with: SQL in the transaction in which its entry commits. Refuses use after the attempt. */
+export interface Transaction {
+  query<R = any>(text: string, values?: readonly unknown[]): Promise<{ rows: R[]; rowCount: number | null }>;
+}
+
+/** What `run` gets beside its context. */
+export interface RunTools {
+  /** The idempotency key: `runId/step`, the same over attempts, crashes and workers (1.5). */
+  readonly key: string;
+  /** Aborts at the timeout, when the run is asked to stop, is lost, or its worker closes. Its `reason` is a `StepAborted`. */
+  readonly signal: AbortSignal;
+  /** From 1. */
+  readonly attempt: number;
+  readonly runId: string;
+  readonly log: Logger;
+  /** Progress, shown by `get` while the attempt lasts. Not journaled. */
+  readonly note: (value: unknown) => void;
+}
+
+/** What `compensate` gets beside its context. */
+export interface UndoToolsBase extends RunTools {
+  /** The key of the forward step: leave a tombstone under it, so that a late do is refused (1.10). */
+  readonly forwardKey: string;
+  readonly cause: "failure" | "cancel" | "deadline";
+}
+
+export type Reconciliation<Output> =
+  | { readonly happened: true; readonly output: Output }
+  | { readonly happened: false }
+  | undefined;
+
+/** What a custom classifier answers; the default one is `classifyError` of the public door. */
+export interface Classification {
+  readonly retryable: boolean;
+  readonly happened: "no" | "maybe";
+  /** Not before: milliseconds from now. */
+  readonly retryAfterMs?: number;
+  /** False when the body was never called, so that no attempt is used up. Default true. */
+  readonly counted?: boolean;
+}
+
+/** Around an attempt: a cockatiel policy, or anything with its `execute`. It may call the body once. */
+export interface AttemptPolicy {
+  execute<T>(body: (context: { readonly signal: AbortSignal }) => PromiseLike<T> | T, signal?: AbortSignal): Promise<T>;
+}
+
+/** One element of a saga's list, ready to be executed. */
+export interface StepDefinition {
+  readonly name: string;
+  readonly pivot: boolean;
+  readonly run: (context: any, tools: any) => unknown;
+  readonly compensate?: (context: any, undo: any) => unknown;
+  readonly nothingToUndo: boolean;
+  readonly reconcile?: (context: any, tools: any) => unknown;
+  readonly output?: StandardSchemaV1;
+  /** The key of the context under which its output goes; absent: merged into the context. */
+  readonly into?: string;
+  readonly retry: RetryOverride;
+  readonly compensationRetry: RetryOverride;
+  /** Default 60,000. `Infinity` allowed. */
+  readonly timeoutMs: number;
+  /** Default 5,000. */
+  readonly graceMs: number;
+  readonly classifyError?: (error: unknown) => Classification;
+  readonly policy?: AttemptPolicy;
+  readonly transaction: boolean;
+}
+
+/** A saga, defined and frozen. */
+export interface SagaDefinition {
+  readonly name: string;
+  /** From 1. */
+  readonly version: number;
+  readonly input?: StandardSchemaV1;
+  readonly steps: readonly StepDefinition[];
+  readonly shape: Shape;
+  readonly maxDurationMs?: number;
+  /** The saga's own output; default: all outputs merged. */
+  readonly output?: (context: any) => unknown;
+}

@@ -1,0 +1,49 @@
+// WHAT CAN BE DECIDED FROM WITHOUT A SAGA'S FUNCTIONS. Stored with each run: cancel, retry and resolve need only this and
+// the journal (design 1.1).
+
+/** Where a step stands relative to the pivot decides its kind; it is never written down (1.1). */
+export type StepKind = "compensatable" | "pivot" | "retriable";
+
+export interface StepShape {
+  readonly name: string;
+  readonly kind: StepKind;
+  /** Whether rolling back calls a compensation for it. False for `nothingToUndo`, the pivot and what follows it. */
+  readonly undone: boolean;
+  /** Whether its SQL and its entry commit in one transaction: it is never in doubt (1.10). */
+  readonly transactional: boolean;
+}
+
+/** The ordered steps of a saga. Any difference in it is another shape, and such runs wait for a worker that has it (1.9). */
+export interface Shape {
+  readonly steps: readonly StepShape[];
+}
+
+/** The canonical text of a shape: equal shapes have equal texts. What its hash is taken of. */
+export function shapeText(shape: Shape): string {
+  return JSON.stringify(shape.steps.map((step) => [step.name, step.kind, step.undone, step.transactional]));
+}
+
+/** The readable difference between the shape a run was started with and another one, a line each; empty when equal. */
+export function shapeDifference(wanted: Shape, present: Shape): string[] {
+  const lines: string[] = [];
+  const length = Math.max(wanted.steps.length, present.steps.length);
+  for (let index = 0; index < length; index += 1) {
+    const before = wanted.steps[index];
+    const now = present.steps[index];
+    if (before === undefined) lines.push(`step ${index + 1}: "${now!.name}" was added`);
+    else if (now === undefined) lines.push(`step ${index + 1}: "${before.name}" is missing`);
+    else if (before.name !== now.name) lines.push(`step ${index + 1}: "${before.name}" is now "${now.name}"`);
+    else {
+      if (before.kind !== now.kind) lines.push(`step "${now.name}" was ${before.kind} and is now ${now.kind}`);
+      if (before.undone !== now.undone)
+        lines.push(
+          `step "${now.name}" ${before.undone ? "had a compensation and has none now" : "had no compensation and has one now"}`,
+        );
+      if (before.transactional !== now.transactional)
+        lines.push(
+          `step "${now.name}" ${before.transactional ? "was transactional and is not now" : "is transactional now"}`,
+        );
+    }
+  }
+  return lines;
+}

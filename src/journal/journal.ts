@@ -1,0 +1,79 @@
+// THE RECORD, as a port: start a run, load its journal, append one row at a number. Nothing else is remembered about a
+// run (design 1.2). Every implementation passes one conformance suite.
+
+import type { Entry, Row, StoredValue } from "../core/entry.js";
+import type { Projection } from "../core/projection.js";
+import type { Shape } from "../definition/shape.js";
+
+/** What a start records about a run; it never changes. */
+export interface RunStart {
+  readonly runId: string;
+  readonly saga: string;
+  readonly version: number;
+  readonly shape: Shape;
+  readonly input: StoredValue;
+  /** Of the canonical form of the parsed input: tells the same start from another (1.9). */
+  readonly inputDigest: string;
+  /** Milliseconds since the epoch; undefined means now, by the journal's clock. */
+  readonly startAt?: number;
+  /** A head start in seconds. */
+  readonly priority: number;
+}
+
+/** A started run. */
+export interface RunHeader extends Omit<RunStart, "startAt"> {
+  /** The journal's own key of the run: never reused, opaque. */
+  readonly key: string;
+  readonly createdAt: number;
+  readonly startAt: number;
+}
+
+/** A run's start and its journal. */
+export interface LoadedRun {
+  readonly header: RunHeader;
+  /** Oldest first. Failed attempts that a later one of the same step makes superfluous may be left out. */
+  readonly rows: readonly Row[];
+}
+
+/** One row, offered at one number. */
+export interface Offer {
+  readonly header: RunHeader;
+  /** The last number seen plus one. */
+  readonly number: number;
+  readonly nonce: string;
+  /** The owner's token, or who else writes: kept for the reader of the journal. */
+  readonly writer: string;
+  readonly entries: readonly Entry[];
+  /** What the run's row shows from now on; absent when the row changes nothing of it. */
+  readonly projection?: Projection;
+}
+
+/** `row` is what was stored, decoded again. `taken`: another's row has that number, and nothing of the offer was written. */
+export type AppendResult = { readonly kind: "appended"; readonly row: Row } | { readonly kind: "taken" };
+
+export interface Journal {
+  /**
+   * Records a run, unless the id exists: then its header comes back with `created: false`, whatever it is of. With
+   * `takenUp` the run and its first row are written together (`execute`).
+   */
+  start(
+    start: RunStart,
+    takenUp?: { readonly entry: Entry; readonly nonce: string },
+  ): Promise<{
+    readonly header: RunHeader;
+    readonly created: boolean;
+    /** The row of `takenUp`, when the run was created with it. */
+    readonly row?: Row;
+  }>;
+  /** The run by its public id, with the rows after `after` (default: all). Undefined when there is none. */
+  load(runId: string, after?: number): Promise<LoadedRun | undefined>;
+  /** Rows after `after`, oldest first. */
+  rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]>;
+  /**
+   * Appends one row, or says that its number is taken. An infrastructure failure is retried inside, with the same nonce
+   * at the same number, until the answer is known (1.2).
+   */
+  append(offer: Offer): Promise<AppendResult>;
+  /** The journal's clock: milliseconds since the epoch. Never goes back by more than its source does. */
+  now(): number;
+}
