@@ -88,7 +88,8 @@ export function settle(
 
 /** Whether what came of `action` no longer has a place in the journal. */
 function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outcome): boolean {
-  if (state.finished !== undefined) return true;
+  // What a lost owner's abort made of an attempt is nobody's to tell: the next owner counts it as in doubt (1.3).
+  if (state.finished !== undefined || (outcome.kind === "threw" && outcome.aborted === "lost")) return true;
   const step = state.steps[action.step]!;
   const stepShape = shape.steps.find((candidate) => candidate.name === action.step)!;
   const undoing = action.kind === "run" && action.direction === "compensate";

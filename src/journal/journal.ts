@@ -2,7 +2,7 @@
 // run (design 1.2). Every implementation passes one conformance suite.
 
 import type { Entry, Row, StoredValue } from "../core/entry.js";
-import type { Projection } from "../core/projection.js";
+import type { Projection, RunStatus } from "../core/projection.js";
 import type { Shape } from "../definition/shape.js";
 
 /** What a start records about a run; it never changes. */
@@ -51,6 +51,30 @@ export interface Offer {
 /** `row` is what was stored, decoded again. `taken`: another's row has that number, and nothing of the offer was written. */
 export type AppendResult = { readonly kind: "appended"; readonly row: Row } | { readonly kind: "taken" };
 
+/** What a list asks for. */
+export interface RunQuery {
+  /** Any of these; absent: all. */
+  readonly status?: readonly RunStatus[];
+  readonly saga?: string;
+  readonly limit: number;
+  /** What the page before gave: opaque, stable while runs are inserted. */
+  readonly cursor?: string;
+}
+
+/** A run as its row shows it, without its journal. Instants are milliseconds since the epoch. */
+export interface RunLine {
+  readonly runId: string;
+  readonly saga: string;
+  readonly version: number;
+  readonly shape: Shape;
+  readonly status: RunStatus;
+  readonly owed: readonly string[];
+  readonly createdAt: number;
+  readonly endedAt?: number;
+  readonly cancelRequestedAt?: number;
+  readonly cancelRefusedAt?: number;
+}
+
 export interface Journal {
   /**
    * Records a run, unless the id exists: then its header comes back with `created: false`, whatever it is of. With
@@ -74,6 +98,11 @@ export interface Journal {
    * at the same number, until the answer is known (1.2).
    */
   append(offer: Offer): Promise<AppendResult>;
+  /**
+   * A page of runs, newest first. A page may be the last one and still carry a cursor.
+   * @throws UsageError `cursor.invalid`
+   */
+  list(query: RunQuery): Promise<{ readonly lines: readonly RunLine[]; readonly cursor?: string }>;
   /** The journal's clock: milliseconds since the epoch. Never goes back by more than its source does. */
   now(): number;
 }

@@ -1,0 +1,47 @@
+// HOW A RUN ENDED, told from its state: what `outcome()` and `get` say, before values are decoded (design 1.4).
+
+import type { Shape } from "../definition/shape.js";
+import type { ErrorRecord } from "../errors/error-record.js";
+import type { Cause, EndStatus, StoredValue } from "./entry.js";
+import { nextForward, owedSteps, type RunState } from "./state.js";
+
+export interface EndOfRun {
+  readonly status: EndStatus;
+  /** Of a completed run. */
+  readonly output?: StoredValue;
+  /** Why it turned back, if it did. */
+  readonly cause?: Cause;
+  /** The step whose failure brought the end, or turned the run back, and its error. */
+  readonly failure?: { readonly step: string; readonly error: ErrorRecord };
+  readonly cancelledBy?: { readonly by: string; readonly reason?: string };
+  /** Steps still to be undone, in the order in which they would be. */
+  readonly owed: readonly string[];
+  readonly compensationErrors: readonly { readonly step: string; readonly error: ErrorRecord }[];
+}
+
+/** The end of a run, or undefined while it is live. */
+export function endOf(shape: Shape, state: RunState): EndOfRun | undefined {
+  if (state.finished === undefined) return undefined;
+  const { status, output } = state.finished;
+  const compensationErrors = owedSteps(shape, state).flatMap((step) => {
+    const error = state.steps[step]!.undoFailed;
+    return error === undefined ? [] : [{ step, error }];
+  });
+  const cause = state.rollback ?? (status === "cancelled" ? "cancel" : undefined);
+  return {
+    status,
+    owed: owedSteps(shape, state),
+    compensationErrors,
+    ...(output === undefined ? {} : { output }),
+    ...(cause === undefined ? {} : { cause }),
+    ...(state.failure === undefined ? {} : { failure: state.failure }),
+    ...(state.cancel === undefined ? {} : { cancelledBy: state.cancel }),
+  };
+}
+
+/** The error worth showing first: of the failed step, or of what is being tried again. */
+export function presentError(shape: Shape, state: RunState): ErrorRecord | undefined {
+  if (state.failure !== undefined) return state.failure.error;
+  const step = nextForward(shape, state);
+  return step === undefined ? undefined : state.steps[step.name]!.forward.lastError;
+}

@@ -1,0 +1,191 @@
+// HOW AN ACTION IS PERFORMED: calls the step's own function with its context and tools, and turns what came of it into an
+// outcome that `record` understands. Knows nothing of numbers and ownership.
+
+import type { AskWhether, Attempted, RunBody } from "../core/action.js";
+import { safeClassify } from "../core/classify-error.js";
+import type { StoredValue } from "../core/entry.js";
+import type { Outcome, Threw } from "../core/record.js";
+import type { RunState } from "../core/state.js";
+import type { Classification, Logger, RunTools, SagaDefinition, StepDefinition, Transaction } from "../definition/saga.js";
+import { recordError } from "../errors/error-record.js";
+import type { AbortReason } from "../errors/step-errors.js";
+import { UsageError } from "../errors/usage-errors.js";
+import type { RunHeader } from "../journal/journal.js";
+import type { Clock } from "../platform/clock.js";
+import { withFields } from "../platform/log.js";
+import { type AttemptEnd, type RunningAttempt, startAttempt } from "./attempt.js";
+import { type Context, checkOutput, contextOf, isPlainObject, mergedOutputs } from "./context.js";
+import { parseValue } from "./validate.js";
+
+/** What performing needs beside the run itself. */
+export interface PerformTools {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly encode: (value: unknown) => StoredValue;
+  readonly decode: (stored: StoredValue) => unknown;
+  /** The executor's own classifier, if one was given; a step's goes before it. */
+  readonly classifyError?: (error: unknown) => Classification;
+  /** Progress that the body noted. */
+  readonly note: (value: unknown) => void;
+}
+
+export interface Performance {
+  /** Never rejects. */
+  readonly outcome: Promise<PerformedOutcome>;
+  readonly abort: (reason: AbortReason) => void;
+}
+
+export interface PerformedOutcome {
+  readonly outcome: Outcome;
+  /** The run's own output, when this was its last step. */
+  readonly runOutput?: StoredValue;
+  /** Set for a body that outlived its grace: settles when it does. */
+  readonly abandoned?: Promise<void>;
+  /** The error as it was thrown, for the log. */
+  readonly error?: unknown;
+}
+
+export interface Subject {
+  readonly saga: SagaDefinition;
+  readonly header: RunHeader;
+  readonly state: RunState;
+}
+
+export function perform(subject: Subject, action: Attempted, tools: PerformTools, tx?: Transaction): Performance {
+  const index = subject.saga.steps.findIndex((step) => step.name === action.step);
+  const step = subject.saga.steps[index]!;
+  const running = startAttempt({
+    step: step.name,
+    timeoutMs: step.timeoutMs,
+    graceMs: step.graceMs,
+    ...(step.policy === undefined || action.kind === "reconcile" ? {} : { policy: step.policy }),
+    clock: tools.clock,
+    body: (signal) => callBody(subject, index, action, tools, { signal, tx }),
+  });
+  return { outcome: outcomeOf(running, step, tools), abort: running.abort };
+}
+
+/** What a body came to, before it is known whether its attempt still counts. */
+type BodyResult = { readonly outcome: Outcome; readonly runOutput?: StoredValue };
+
+async function callBody(
+  subject: Subject,
+  index: number,
+  action: Attempted,
+  tools: PerformTools,
+  attempt: { readonly signal: AbortSignal; readonly tx: Transaction | undefined },
+): Promise<BodyResult> {
+  if (action.kind === "reconcile") return ask(subject, index, action, tools, attempt.signal);
+  const runTools = toolsFor(subject, action, tools, attempt);
+  if (action.direction === "compensate") return undo(subject, index, action, tools, runTools);
+  const step = subject.saga.steps[index]!;
+  const context = contextFor(subject, index, tools, false);
+  return completed(subject, index, await step.run(context, runTools), tools);
+}
+
+/** Parses, checks and stores what a forward body, or `reconcile`, says that the step gave. */
+async function completed(subject: Subject, index: number, value: unknown, tools: PerformTools): Promise<BodyResult> {
+  const { saga, header, state } = subject;
+  const step = saga.steps[index]!;
+  const output = step.output === undefined ? value : await parseOutput(step, value);
+  checkOutput(step, output, contextFor(subject, index, tools, false));
+  const stored = tools.encode(output);
+  if (state.rollback !== undefined || index < saga.steps.length - 1) return { outcome: { kind: "returned", output: stored } };
+  const done = { output: stored, attempt: 1 };
+  const after = { ...state, steps: { ...state.steps, [step.name]: { ...state.steps[step.name]!, done } } };
+  return { outcome: { kind: "returned", output: stored }, runOutput: runOutputOf({ saga, header, state: after }, tools) };
+}
+
+async function parseOutput(step: StepDefinition, value: unknown): Promise<unknown> {
+  const parsed = await parseValue(step.output!, value);
+  if (parsed.faults === undefined) return parsed.value;
+  const faults = parsed.faults.map((fault) => `${fault.at}: ${fault.fault}`).join("; ");
+  throw new UsageError("output.invalid", `the output of step "${step.name}" does not fit its schema: ${faults}`);
+}
+
+/** The run's own output once all its steps are done. Calls the saga's `output`, which may throw. */
+export function runOutputOf(subject: Subject, tools: Pick<PerformTools, "encode" | "decode">): StoredValue {
+  const { saga, header, state } = subject;
+  if (saga.output === undefined) return tools.encode(mergedOutputs(saga, state, tools.decode));
+  const context = contextOf(saga, header.input, state, { index: saga.steps.length, own: false, decode: tools.decode });
+  return tools.encode(saga.output(context));
+}
+
+async function undo(subject: Subject, index: number, action: RunBody, tools: PerformTools, runTools: RunTools): Promise<BodyResult> {
+  const { saga, header, state } = subject;
+  const step = saga.steps[index]!;
+  const done = state.steps[step.name]!.done;
+  const known = done === undefined ? { outcome: "in_doubt", output: undefined } : { outcome: "done", output: tools.decode(done.output) };
+  const context = contextFor(subject, index, tools, done !== undefined);
+  await step.compensate!(context, {
+    ...runTools,
+    ...known,
+    key: `${header.runId}/${action.step}/compensate`,
+    forwardKey: `${header.runId}/${action.step}`,
+    cause: state.rollback,
+  });
+  return { outcome: { kind: "returned", output: tools.encode(undefined) } };
+}
+
+async function ask(subject: Subject, index: number, action: AskWhether, tools: PerformTools, signal: AbortSignal): Promise<BodyResult> {
+  const step = subject.saga.steps[index]!;
+  const attempt = subject.state.steps[step.name]!.asks + 1;
+  const runTools = toolsFor(subject, { ...action, attempt }, tools, { signal, tx: undefined });
+  const answer: unknown = await step.reconcile!(contextFor(subject, index, tools, false), runTools);
+  if (answer === undefined) return { outcome: { kind: "answered", answer: "cannot_tell" } };
+  if (isPlainObject(answer) && answer["happened"] === true) return completed(subject, index, answer["output"], tools);
+  if (isPlainObject(answer) && answer["happened"] === false) return { outcome: { kind: "answered", answer: "not_happened" } };
+  throw new UsageError(
+    "reconcile.invalid",
+    `reconcile of step "${step.name}" must answer { happened: true, output }, { happened: false } or undefined`,
+  );
+}
+
+function contextFor(subject: Subject, index: number, tools: PerformTools, own: boolean): Context {
+  return contextOf(subject.saga, subject.header.input, subject.state, { index, own, decode: tools.decode });
+}
+
+function toolsFor(
+  subject: Subject,
+  action: { readonly step: string; readonly attempt: number },
+  tools: PerformTools,
+  attempt: { readonly signal: AbortSignal; readonly tx: Transaction | undefined },
+): RunTools {
+  const { runId } = subject.header;
+  return {
+    key: `${runId}/${action.step}`,
+    signal: attempt.signal,
+    attempt: action.attempt,
+    runId,
+    log: withFields(tools.logger, { runId, step: action.step, attempt: action.attempt }),
+    note: tools.note,
+    ...(attempt.tx === undefined ? {} : { tx: attempt.tx }),
+  };
+}
+
+async function outcomeOf(running: RunningAttempt, step: StepDefinition, tools: PerformTools): Promise<PerformedOutcome> {
+  const end = await running.end;
+  if (end.kind === "returned") return end.value as BodyResult;
+  const outcome = threwOutcome(end, step, tools);
+  return { outcome, error: end.error, ...(end.settled ? {} : { abandoned: running.body }) };
+}
+
+/** What an error says of the attempt that it ended, by the step's classifier, the executor's, or the default one (1.6). */
+export function threwOutcome(
+  end: Pick<AttemptEnd & { kind: "threw" }, "error" | "aborted">,
+  step: StepDefinition,
+  tools: Omit<PerformTools, "note">,
+): Threw {
+  const { classification, classifierError } = safeClassify(step.classifyError ?? tools.classifyError, end.error, tools.clock.now());
+  if (classifierError !== undefined)
+    tools.logger.error({ step: step.name, err: classifierError }, "the error classifier failed; the step's error counts as retryable and in doubt");
+  return {
+    kind: "threw",
+    error: recordError(end.error),
+    retryable: classification.retryable,
+    happened: classification.happened,
+    counted: classification.counted ?? true,
+    ...(classification.retryAfterMs === undefined ? {} : { retryAfterMs: classification.retryAfterMs }),
+    ...(end.aborted === undefined ? {} : { aborted: end.aborted }),
+  };
+}

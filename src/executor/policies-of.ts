@@ -1,0 +1,39 @@
+// WHICH POLICIES A RUN IS DECIDED WITH: the step's own, else the executor's, else the defaults of 1.6.
+
+import { defaultMaxAsks, defaultRetry, type Policies, type RetryPolicy, type StepPolicy } from "../core/policies.js";
+import type { RetryOverride, SagaDefinition, StepDefinition } from "../definition/saga.js";
+import type { StepKind } from "../definition/shape.js";
+
+/** What the executor's options say for all its sagas. */
+export interface PolicyOptions {
+  readonly retry: RetryOverride;
+  readonly compensationRetry: RetryOverride;
+  readonly maxCrashes: number;
+}
+
+/** `startAt`: from when `maxDuration` counts, in milliseconds since the epoch. */
+export function policiesOf(saga: SagaDefinition, options: PolicyOptions, startAt: number): Policies {
+  const steps = saga.steps.map((step, index): [string, StepPolicy] => [
+    step.name,
+    stepPolicy(step, saga.shape.steps[index]!.kind, options),
+  ]);
+  return {
+    steps: Object.fromEntries(steps),
+    maxCrashes: options.maxCrashes,
+    deadlineAt: saga.maxDurationMs === undefined ? Number.POSITIVE_INFINITY : startAt + saga.maxDurationMs,
+  };
+}
+
+function stepPolicy(step: StepDefinition, kind: StepKind, options: PolicyOptions): StepPolicy {
+  return {
+    retry: merged(defaultRetry[kind], options.retry, step.retry),
+    compensationRetry: merged(defaultRetry.compensation, options.compensationRetry, step.compensationRetry),
+    maxAsks: step.reconcile === undefined ? 0 : defaultMaxAsks,
+    attemptMs: step.timeoutMs + step.graceMs,
+  };
+}
+
+function merged(base: RetryPolicy, ...overrides: readonly RetryOverride[]): RetryPolicy {
+  const policy = Object.assign({}, base, ...overrides) as RetryPolicy;
+  return policy.maxDelayMs < policy.firstDelayMs ? { ...policy, maxDelayMs: policy.firstDelayMs } : policy;
+}

@@ -1,0 +1,88 @@
+// WHAT CAN BE TOLD OF A RUN from its start and its journal: `get` and `history` (design 2.2). Values that can't be read
+// are shown as such and spoil nothing.
+
+import type { Entry, StoredValue } from "../core/entry.js";
+import { endOf, presentError } from "../core/outcome.js";
+import { statusOf } from "../core/projection.js";
+import { nextForward, nextOwed, owedSteps } from "../core/state.js";
+import { reviveError } from "../errors/error-record.js";
+import type { LoadedRun } from "../journal/journal.js";
+import type { HistoryEntry, RunView } from "./executor.js";
+import { foldRun, type KnownRun } from "./operating.js";
+
+export interface Viewing {
+  /** Never throws: what can't be read comes back as an {@link Undecodable}. */
+  readonly decode: (stored: StoredValue) => unknown;
+  readonly now: number;
+  /** Why no live worker can take the run up; empty when one can, or when it has ended. */
+  readonly blocked: readonly string[];
+  readonly note?: unknown;
+}
+
+export function viewOf(loaded: LoadedRun, viewing: Viewing): RunView {
+  const run = foldRun(loaded);
+  const { header, state } = run;
+  const { shape } = header;
+  const end = endOf(shape, state);
+  const error = presentError(shape, state) ?? end?.compensationErrors[0]?.error;
+  const status = statusOf(state);
+  const blocked = end === undefined && viewing.blocked.length > 0;
+  const cause = state.rollback ?? end?.cause;
+  return {
+    id: header.runId,
+    saga: header.saga,
+    version: header.version,
+    status: blocked ? "blocked" : status,
+    ...(blocked ? { blocked: viewing.blocked } : {}),
+    input: viewing.decode(header.input),
+    ...(end?.output === undefined ? {} : { output: viewing.decode(end.output) }),
+    ...(error === undefined ? {} : { error: reviveError(error) }),
+    ...present(run),
+    ...waiting(run, viewing.now),
+    ...(viewing.note === undefined ? {} : { note: viewing.note }),
+    ...(cause === undefined ? {} : { cause }),
+    owed: state.rollback === undefined ? [] : owedSteps(shape, state),
+    ...(state.cancelRequestedAt === undefined ? {} : { cancelRequestedAt: new Date(state.cancelRequestedAt) }),
+    ...(state.cancelRefusedAt === undefined ? {} : { cancelRefusedAt: new Date(state.cancelRefusedAt) }),
+    ...(state.owner === undefined ? {} : { worker: state.owner.worker }),
+    createdAt: new Date(header.createdAt),
+    startAt: new Date(header.startAt),
+    ...(state.finished === undefined ? {} : { endedAt: new Date(state.finished.at) }),
+  };
+}
+
+/** The step that is next or under way, or that the run ended at. */
+function present({ header, state }: KnownRun): Pick<RunView, "step" | "direction" | "attempts"> {
+  const turned = state.rollback !== undefined;
+  const step = turned ? nextOwed(header.shape, state) : nextForward(header.shape, state);
+  if (step === undefined || state.finished?.status === "cancelled") return { attempts: 0 };
+  const { forward, undo } = state.steps[step.name]!;
+  return { step: step.name, direction: turned ? "compensate" : "forward", attempts: turned ? undo.attempts : forward.attempts };
+}
+
+function waiting({ header, state }: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "waiting"> {
+  if (state.finished !== undefined) return {};
+  if (state.owner !== undefined) {
+    const step = state.underWay === undefined ? undefined : state.steps[state.underWay.step]!;
+    const retryAt = step === undefined ? 0 : state.underWay!.direction === "forward" ? step.forward.retryAt : step.undo.retryAt;
+    return retryAt > now ? { nextAttemptAt: new Date(retryAt), waiting: "for its next attempt" } : {};
+  }
+  const nextAttemptAt = new Date(state.dueAt);
+  if (!state.begun) return { nextAttemptAt, waiting: state.dueAt > now ? "for its start" : "for a worker" };
+  if (state.dueAt <= now) return { nextAttemptAt, waiting: "for a worker" };
+  const step = state.rollback === undefined ? nextForward(header.shape, state) : nextOwed(header.shape, state);
+  return { nextAttemptAt, waiting: step === undefined ? "for a worker" : `to try step "${step.name}" again` };
+}
+
+export function historyOf(loaded: LoadedRun, decode: Viewing["decode"]): HistoryEntry[] {
+  return loaded.rows.flatMap((row) =>
+    row.entries.map((entry) => {
+      const output = storedOutput(entry);
+      return { number: row.number, at: new Date(row.at), entry, ...(output === undefined ? {} : { output: decode(output) }) };
+    }),
+  );
+}
+
+function storedOutput(entry: Entry): StoredValue | undefined {
+  return "output" in entry ? entry.output : undefined;
+}
