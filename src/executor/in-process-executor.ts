@@ -4,17 +4,18 @@
 import type { Entry } from "../core/entry.js";
 import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows, type RunState } from "../core/state.js";
-import type { Logger, SagaDefinition } from "../definition/saga.js";
-import { Values } from "../journal/codec.js";
+import type { SagaDefinition } from "../definition/saga.js";
+
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import { MemoryJournal } from "../journal/memory-journal.js";
 import { Drive, type Driving } from "./drive.js";
 import type { SagaExecutor } from "./executor.js";
 import { JournalExecutor } from "./journal-executor.js";
 import { foldRun } from "./operating.js";
-import { type InProcessOptions, parseInProcessOptions } from "./options.js";
+import { type InProcessOptions, parseInProcessOptions, policyOptions } from "./options.js";
 import { type PolicyOptions, policiesOf } from "./policies-of.js";
 import { Registry } from "./registry.js";
+import { valuesOf } from "./values.js";
 import { Waiters } from "./waiting.js";
 import { UsageError } from "../errors/usage-errors.js";
 
@@ -25,9 +26,12 @@ import { UsageError } from "../errors/usage-errors.js";
  * @throws OptionsInvalidError, UsageError `saga.duplicate`, `executor.unsupported` (a transactional step needs a database)
  */
 export function inProcessExecutor(options: InProcessOptions): SagaExecutor {
-  const { sagas, logger, clock, chance, policies, classifyError, ...valueOptions } = parseInProcessOptions(options);
+  const parsed = parseInProcessOptions(options);
+  const { sagas, logger, classifyError } = parsed;
+  const { clock, chance } = parsed.platform;
+  const policies = policyOptions(parsed);
   const journal = new MemoryJournal({ clock, chance });
-  const values = new Values(valueOptions);
+  const values = valuesOf(parsed);
   const registry = new Registry(sagas, { transactions: false });
   const waiters = new Waiters();
   const driver = new InProcessDriver({

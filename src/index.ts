@@ -1,0 +1,78 @@
+// THE PUBLIC DOOR. Nothing else of the package is importable but the doors beside it.
+
+// Define
+export { defineSaga, type InputOf, type OutputOf, type Saga } from "./definition/define-saga.js";
+export { describeSaga } from "./definition/describe.js";
+export type { Duration } from "./definition/duration.js";
+export type {
+  AttemptPolicy,
+  Classification,
+  Logger,
+  Reconciliation,
+  RunTools,
+  Transaction,
+} from "./definition/saga.js";
+export type { Shape, StepKind, StepShape } from "./definition/shape.js";
+export { named, pivot, step } from "./definition/step.js";
+
+// Run
+export type {
+  CancelAnswer,
+  CloseOptions,
+  HistoryEntry,
+  ListOptions,
+  ResolveOptions,
+  RunOutcome,
+  RunPage,
+  RunSummary,
+  RunView,
+  SagaExecutor,
+  StartOptions,
+  WaitOptions,
+} from "./executor/executor.js";
+export type { RunHandle } from "./executor/handle.js";
+export { inProcessExecutor } from "./executor/in-process-executor.js";
+export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
+export { durableExecutor } from "./worker/durable-executor.js";
+export type { DurableOptions } from "./worker/options.js";
+
+// Journal
+export type { Cause, Direction, EndStatus, Entry, StoredValue } from "./core/entry.js";
+export type { RunStatus } from "./core/projection.js";
+export type { Codec } from "./journal/codec.js";
+export { isUndecodable, type Undecodable } from "./journal/codec.js";
+
+// Errors
+export { classifyError } from "./core/classify-error.js";
+export {
+  CompensationFailedError,
+  ForwardIncompleteError,
+  RunInDoubtError,
+  SagaCancelledError,
+  SagaFailedError,
+  SagaOutcomeError,
+  SagaTimedOutError,
+} from "./errors/outcome-errors.js";
+export { isSagaError, SagaError } from "./errors/saga-error.js";
+export {
+  type AbortReason,
+  isRetryableError,
+  isTerminalError,
+  NeverCalledError,
+  RetryableError,
+  StepAborted,
+  StepTimeoutError,
+  TerminalError,
+} from "./errors/step-errors.js";
+export { RunLostError, StoreError } from "./errors/store-errors.js";
+export {
+  type Fault,
+  InputInvalidError,
+  OptionsInvalidError,
+  PayloadTooLargeError,
+  RunConflictError,
+  RunNotFoundError,
+  SagaInvalidError,
+  SerializationError,
+  UsageError,
+} from "./errors/usage-errors.js";
