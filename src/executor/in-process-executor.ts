@@ -6,6 +6,7 @@ import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows, type RunState } from "../core/state.js";
 import type { SagaDefinition } from "../definition/saga.js";
 
+import { Values } from "../journal/codec.js";
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import { MemoryJournal } from "../journal/memory-journal.js";
 import { Drive, type Driving } from "./drive.js";
@@ -15,7 +16,6 @@ import { foldRun } from "./operating.js";
 import { type InProcessOptions, parseInProcessOptions, policyOptions } from "./options.js";
 import { type PolicyOptions, policiesOf } from "./policies-of.js";
 import { Registry } from "./registry.js";
-import { valuesOf } from "./values.js";
 import { Waiters } from "./waiting.js";
 import { UsageError } from "../errors/usage-errors.js";
 
@@ -31,7 +31,7 @@ export function inProcessExecutor(options: InProcessOptions): SagaExecutor {
   const { clock, chance } = parsed.platform;
   const policies = policyOptions(parsed);
   const journal = new MemoryJournal({ clock, chance });
-  const values = valuesOf(parsed);
+  const values = new Values({ maxValueBytes: parsed.maxValueBytes, ...(parsed.codec === undefined ? {} : { codec: parsed.codec }) });
   const registry = new Registry(sagas, { transactions: false });
   const waiters = new Waiters();
   const driver = new InProcessDriver({

@@ -11,6 +11,7 @@ import type { SagaDefinition } from "../definition/saga.js";
 import type { Shape } from "../definition/shape.js";
 import { InputInvalidError, OptionsInvalidError, RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Journal, LoadedRun, RunHeader, RunLine, RunStart } from "../journal/journal.js";
+import type { Values } from "../journal/codec.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { checkOutput } from "./context.js";
@@ -35,7 +36,6 @@ import { runOutputOf } from "./perform.js";
 import type { Registry } from "./registry.js";
 import { checkSameRun, prepareStart } from "./starting.js";
 import { parseValue } from "./validate.js";
-import type { Values } from "./values.js";
 import { historyOf, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
 
