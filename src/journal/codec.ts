@@ -1,0 +1,222 @@
+// VALUES AS STORED TEXT: an exact round trip, or a refusal that names the place (design 1.9). The only importer of
+// `devalue`. Each value carries its format's tag, so that one that can't be read is shown as such and spoils no list.
+
+import { types } from "node:util";
+import { DevalueError, parse, stringify } from "devalue";
+import type { StoredValue } from "../core/entry.js";
+import { hasBrand, isSagaError } from "../errors/saga-error.js";
+import { PayloadTooLargeError, SerializationError, UsageError } from "../errors/usage-errors.js";
+import { explainRefusal, storableOperations } from "./storable.js";
+
+/**
+ * What the user puts between text and database: encryption, compression. Text in, text out, synchronously; `decode` gives
+ * back exactly what `encode` was given. Each stored value is tagged with `format`, so values written without it, or
+ * before it was introduced, stay readable.
+ *
+ * @example { format: "aes-1", encode: (text) => encrypt(text, key), decode: (text) => decrypt(text, key) }
+ */
+export interface Codec {
+  /** Stored beside each value. Anything but `devalue`; change it when what `decode` can read changes. */
+  readonly format: string;
+  readonly encode: (text: string) => string;
+  readonly decode: (text: string) => string;
+}
+
+/** The tag of what is stored without a codec of the user's. */
+export const plainFormat = "devalue";
+
+/** 1 MiB of UTF-8. */
+export const defaultLimitBytes = 1024 * 1024;
+
+export interface EncodeOptions {
+  /** Bytes of UTF-8, before a codec. Default 1 MiB. */
+  readonly limitBytes?: number;
+  readonly codec?: Codec;
+}
+
+const undecodableBrand: unique symbol = Symbol.for("rubicon-saga.undecodable") as never;
+
+/** Stands where a value can't be read: by the format's tag, without the text. */
+export class Undecodable {
+  readonly format: string;
+  readonly reason: string;
+
+  constructor(format: string, reason: string) {
+    this.format = format;
+    this.reason = reason;
+    Object.freeze(Object.defineProperty(this, undecodableBrand, { value: true }));
+  }
+
+  toString(): string {
+    return `undecodable (format ${this.format})`;
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+}
+
+/** Whether `value` stands for one that can't be read; also across copies of the package. */
+export function isUndecodable(value: unknown): value is Undecodable {
+  return hasBrand(value, undecodableBrand);
+}
+
+/**
+ * Stores `value`: JSON, undefined, NaN, -0, infinities, BigInt, Date, RegExp, Map, Set, URL, typed arrays (cut to their own
+ * bytes), Buffer (as Buffer), cycles and repeated references. Nothing is dropped or changed in silence.
+ *
+ * @throws SerializationError for all else, with the path; PayloadTooLargeError
+ */
+export function encodeValue(value: unknown, options: EncodeOptions = {}): StoredValue {
+  const limit = options.limitBytes ?? defaultLimitBytes;
+  const text = write(value, limit);
+  const size = Buffer.byteLength(text);
+  if (size > limit) throw new PayloadTooLargeError(size, limit);
+  if (options.codec === undefined) return { format: plainFormat, text };
+  const { format } = options.codec;
+  return { format, text: throughCodec(format, "encode", () => options.codec!.encode(text)) };
+}
+
+/** Reads a stored value: a fresh copy each time. @throws UsageError `value.undecodable` */
+export function decodeValue(stored: StoredValue, codec?: Codec): unknown {
+  const text = plainText(stored, codec);
+  try {
+    return parse(text, revivers);
+  } catch (cause) {
+    throw undecodable(stored.format, "its text is damaged, or was written by another version", cause);
+  }
+}
+
+/** As {@link decodeValue}, for lists and histories: never throws, an {@link Undecodable} comes back instead. */
+export function tryDecode(stored: StoredValue, codec?: Codec): unknown {
+  try {
+    return decodeValue(stored, codec);
+  } catch (error) {
+    return new Undecodable(stored.format, (error as Error).message);
+  }
+}
+
+/** The options of an executor that are about values. */
+export interface ValueOptions {
+  readonly codec?: Codec;
+  /** Bytes of UTF-8 that one value may take, before a codec. Default 1 MiB. */
+  readonly maxValueBytes?: number;
+}
+
+/** One executor's way of storing values. Its methods may be passed on by themselves. */
+export class Values {
+  readonly #codec: Codec | undefined;
+  readonly #encodeOptions: EncodeOptions;
+
+  constructor({ codec, maxValueBytes }: ValueOptions = {}) {
+    this.#codec = codec;
+    this.#encodeOptions = {
+      ...(codec === undefined ? {} : { codec }),
+      ...(maxValueBytes === undefined ? {} : { limitBytes: maxValueBytes }),
+    };
+  }
+
+  readonly encode = (value: unknown): StoredValue => encodeValue(value, this.#encodeOptions);
+  readonly decode = (stored: StoredValue): unknown => decodeValue(stored, this.#codec);
+  readonly tryDecode = (stored: StoredValue): unknown => tryDecode(stored, this.#codec);
+}
+
+/** What `devalue` does not know by itself. `false` means: not this one. */
+const reducers = {
+  Buffer: (value: unknown) =>
+    types.isUint8Array(value) &&
+    Object.getPrototypeOf(value) === Buffer.prototype &&
+    new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
+  /** An expression that was used with `exec` or `test` remembers where it stopped. */
+  RegExpAt: (value: unknown) =>
+    types.isRegExp(value) && value.lastIndex !== 0 && storableOperations.tagOf(value) === "RegExp"
+      ? [new RegExp(value.source, value.flags), value.lastIndex]
+      : false,
+};
+
+const revivers = {
+  Buffer: (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  RegExpAt: ([expression, lastIndex]: [RegExp, number]) => Object.assign(expression, { lastIndex }),
+};
+
+function write(value: unknown, limit: number): string {
+  try {
+    return stringify(value, reducers, { operations: { ...storableOperations, ...measured(limit) } });
+  } catch (error) {
+    if (isSagaError(error)) throw error;
+    if (error instanceof DevalueError) throw refusal(error);
+    const why = error instanceof RangeError ? "it is nested too deeply" : "looking at it threw";
+    throw new SerializationError("$", why, { cause: error });
+  }
+}
+
+function refusal(error: DevalueError): SerializationError {
+  const { why, at = "", cause } = explainRefusal(error.value);
+  return new SerializationError(`$${error.path}${at}`, why, cause === undefined ? {} : { cause });
+}
+
+/**
+ * The operations that see bulk, with a count: what is far over the limit is refused before its text is made. The size that
+ * is told then is what was counted so far.
+ */
+function measured(limit: number) {
+  const stopAt = limit * 4 + 65_536;
+  let seen = 0;
+  const count = (bytes: number) => {
+    seen += bytes;
+    if (seen > stopAt) throw new PayloadTooLargeError(seen, limit);
+  };
+  return {
+    // Asked of each value at each place where it stands, which takes a digit and a comma at least.
+    typeOf: (value: any) => {
+      count(2);
+      return value === null ? ("null" as const) : typeof value;
+    },
+    toPrimitive: (value: any) => {
+      if (typeof value === "string") count(value.length);
+      return value;
+    },
+    viewInfo: (view: NodeJS.ArrayBufferView & { readonly length: number }) => {
+      count(view.byteLength);
+      return ownBytes(view);
+    },
+    toArrayBuffer: (buffer: ArrayBuffer) => {
+      count(buffer.byteLength);
+      return buffer;
+    },
+  };
+}
+
+/** A view of a part of a buffer is stored as a view of that part alone. */
+function ownBytes(view: NodeJS.ArrayBufferView & { readonly length: number }) {
+  const { byteOffset, byteLength, length } = view;
+  const buffer =
+    byteLength === view.buffer.byteLength ? view.buffer : view.buffer.slice(byteOffset, byteOffset + byteLength);
+  return { buffer, byteOffset: 0, byteLength, length, bufferByteLength: byteLength };
+}
+
+function plainText({ format, text }: StoredValue, codec: Codec | undefined): string {
+  if (format === plainFormat) return text;
+  if (codec?.format === format) return throughCodec(format, "decode", () => codec.decode(text));
+  throw undecodable(format, "no codec of that format is configured; set `codec` to the one that wrote it");
+}
+
+function throughCodec(format: string, verb: "encode" | "decode", run: () => unknown): string {
+  let result: unknown;
+  try {
+    result = run();
+  } catch (cause) {
+    if (verb === "decode") throw undecodable(format, "its codec's decode threw", cause);
+    throw new UsageError("codec.failed", `the codec "${format}" could not encode a value`, { cause });
+  }
+  if (typeof result === "string") return result;
+  throw new UsageError("codec.failed", `${verb} of the codec "${format}" gave no string; codecs are synchronous`);
+}
+
+function undecodable(format: string, why: string, cause?: unknown): UsageError {
+  return new UsageError(
+    "value.undecodable",
+    `a stored value can't be read (format "${format}"): ${why}`,
+    cause === undefined ? {} : { cause },
+  );
+}

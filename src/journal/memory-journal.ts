@@ -1,0 +1,174 @@
+// A JOURNAL IN MEMORY: for sagas in process, and the peer that the Postgres one is compared with. It keeps text, as that
+// one does, so that nothing passes through it which would not pass through a database.
+
+import type { Entry, Row } from "../core/entry.js";
+import type { Projection, RunStatus } from "../core/projection.js";
+import { UsageError } from "../errors/usage-errors.js";
+import type { Clock } from "../platform/clock.js";
+import type { Chance } from "../platform/ids.js";
+import { readEntries, writeEntries } from "./entries-text.js";
+import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+
+interface StoredRow {
+  readonly at: number;
+  readonly nonce: string;
+  readonly payload: string;
+}
+
+interface StoredRun {
+  /** JSON of the header. */
+  readonly header: string;
+  /** Position in the order of creation: what a cursor points at. */
+  readonly position: number;
+  /** The row with number n stands at n - 1. */
+  readonly rows: StoredRow[];
+  /** JSON of what the last offer that had one says of the run. */
+  projection: string;
+  endedAt?: number;
+}
+
+/** Every method does its work in one go and answers later: as racy for its callers as a database, and as exact. */
+export class MemoryJournal implements Journal {
+  readonly #clock: Clock;
+  readonly #chance: Chance;
+  /** By public id, oldest first. */
+  readonly #runs = new Map<string, StoredRun>();
+  readonly #byKey = new Map<string, StoredRun>();
+
+  constructor({ clock, chance }: { readonly clock: Clock; readonly chance: Chance }) {
+    this.#clock = clock;
+    this.#chance = chance;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  async start(
+    start: RunStart,
+    takenUp?: { readonly entry: Entry; readonly nonce: string },
+  ): Promise<{ readonly header: RunHeader; readonly created: boolean; readonly row?: Row }> {
+    const existing = this.#runs.get(start.runId);
+    if (existing !== undefined) return { header: readHeader(existing), created: false };
+    const now = this.now();
+    const header: RunHeader = { ...start, key: this.#chance.id(), createdAt: now, startAt: start.startAt ?? now };
+    const run: StoredRun = {
+      header: JSON.stringify(header),
+      position: this.#runs.size,
+      rows: [],
+      projection: JSON.stringify(firstProjection(header, takenUp?.entry)),
+    };
+    if (takenUp !== undefined) run.rows.push({ at: now, nonce: takenUp.nonce, payload: writeEntries([takenUp.entry]) });
+    this.#runs.set(start.runId, run);
+    this.#byKey.set(header.key, run);
+    const first = takenUp === undefined ? {} : { row: readRow(run, 1) };
+    return { header: readHeader(run), created: true, ...first };
+  }
+
+  async load(runId: string, after = 0): Promise<LoadedRun | undefined> {
+    const run = this.#runs.get(runId);
+    return run && { header: readHeader(run), rows: readRows(run, after) };
+  }
+
+  async rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]> {
+    return readRows(this.#require(header), after);
+  }
+
+  async append(offer: Offer): Promise<AppendResult> {
+    const run = this.#require(offer.header);
+    const { number, nonce, projection } = offer;
+    const present = run.rows[number - 1];
+    // 1.2: the same offer again finds itself; another's nonce is a refusal.
+    if (present !== undefined) return present.nonce === nonce ? appended(run, number) : { kind: "taken" };
+    if (number !== run.rows.length + 1)
+      throw new RangeError(
+        `run "${offer.header.runId}" has ${run.rows.length} rows; number ${number} would leave a gap`,
+      );
+    const at = this.now();
+    const payload = writeEntries(offer.entries);
+    run.rows.push({ at, nonce, payload });
+    if (projection !== undefined) project(run, projection, at);
+    return appended(run, number);
+  }
+
+  async list(query: RunQuery): Promise<{ readonly lines: readonly RunLine[]; readonly cursor?: string }> {
+    const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : readCursor(query.cursor);
+    const lines: RunLine[] = [];
+    for (const run of [...this.#runs.values()].reverse()) {
+      if (run.position >= before) continue;
+      const line = readLine(run);
+      if (!matches(line, query)) continue;
+      lines.push(line);
+      if (lines.length === query.limit) return { lines, cursor: String(run.position) };
+    }
+    return { lines };
+  }
+
+  #require(header: RunHeader): StoredRun {
+    const run = this.#byKey.get(header.key);
+    if (run === undefined) throw new RangeError(`this journal has no run "${header.runId}"`);
+    return run;
+  }
+}
+
+/** What the run's row shows when it is inserted. */
+function firstProjection({ startAt }: RunHeader, takenUp: Entry | undefined): Projection {
+  const unclaimed = { status: "pending", claim: "free", dueAt: startAt, crashes: 0, owed: [] } as const;
+  if (takenUp?.kind !== "taken_up") return unclaimed;
+  return { ...unclaimed, status: "running", claim: "owned", owner: takenUp.token };
+}
+
+function project(run: StoredRun, projection: Projection, at: number): void {
+  run.projection = JSON.stringify(projection);
+  if (projection.claim === "ended") run.endedAt = at;
+  // An operator reopened it.
+  else delete run.endedAt;
+}
+
+function appended(run: StoredRun, number: number): AppendResult {
+  return { kind: "appended", row: readRow(run, number) };
+}
+
+function readRow(run: StoredRun, number: number): Row {
+  const { at, nonce, payload } = run.rows[number - 1]!;
+  return Object.freeze({ number, at, nonce, entries: readEntries(payload) });
+}
+
+function readRows(run: StoredRun, after: number): readonly Row[] {
+  return run.rows.slice(after).map((_, index) => readRow(run, after + index + 1));
+}
+
+function readHeader(run: StoredRun): RunHeader {
+  return frozenJson(run.header);
+}
+
+function frozenJson<T>(text: string): T {
+  return JSON.parse(text, (_key, value: unknown) => Object.freeze(value)) as T;
+}
+
+function readLine(run: StoredRun): RunLine {
+  const { runId, saga, version, shape, createdAt } = readHeader(run);
+  const { status, owed, cancelRequestedAt, cancelRefusedAt } = frozenJson<Projection>(run.projection);
+  return {
+    runId,
+    saga,
+    version,
+    shape,
+    status,
+    owed,
+    createdAt,
+    ...(run.endedAt === undefined ? {} : { endedAt: run.endedAt }),
+    ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
+    ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),
+  };
+}
+
+function matches(line: RunLine, query: RunQuery): boolean {
+  const status: readonly RunStatus[] = query.status ?? [line.status];
+  return status.includes(line.status) && (query.saga === undefined || query.saga === line.saga);
+}
+
+function readCursor(cursor: string): number {
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw new UsageError("cursor.invalid", "this is no cursor that a page of this list gave");
+}
