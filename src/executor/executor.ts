@@ -4,25 +4,9 @@ import type { Cause, EndStatus, Entry } from "../core/entry.js";
 import type { RunStatus } from "../core/projection.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import type { Duration } from "../definition/duration.js";
-import type {
-  CompensationFailedError,
-  ForwardIncompleteError,
-  RunInDoubtError,
-  SagaCancelledError,
-  SagaFailedError,
-  SagaTimedOutError,
-} from "../errors/outcome-errors.js";
-import type { RunHandle } from "./handle.js";
+import type { RunHandle, WaitOptions } from "./handle.js";
 
-/** How a run ended. Never thrown by `outcome()`; `result()` throws its error. */
-export type RunOutcome<Output> =
-  | { readonly status: "completed"; readonly output: Output }
-  | { readonly status: "failed"; readonly error: SagaFailedError }
-  | { readonly status: "cancelled"; readonly error: SagaCancelledError }
-  | { readonly status: "timed_out"; readonly error: SagaTimedOutError }
-  | { readonly status: "compensation_failed"; readonly error: CompensationFailedError }
-  | { readonly status: "forward_incomplete"; readonly error: ForwardIncompleteError }
-  | { readonly status: "in_doubt"; readonly error: RunInDoubtError };
+export type { RunOutcome, WaitOptions } from "./handle.js";
 
 export interface StartOptions {
   /** 1 to 200 characters, no NUL. Default: a UUIDv7. The same id, saga and input gives back the same run (1.9). */
@@ -33,13 +17,6 @@ export interface StartOptions {
   readonly priority?: number;
   /** The caller's own transaction, in which the run begins to exist: anything with `query(text, values)`. Durable only. */
   readonly tx?: { query(text: string, values: any[]): Promise<{ rows: any[] }> };
-}
-
-/** How to wait for an outcome. */
-export interface WaitOptions {
-  readonly signal?: AbortSignal;
-  /** Rejects with `run.wait_timeout` when the run has not ended by then; the run goes on. Default: no limit. */
-  readonly timeout?: Duration;
 }
 
 /** The answer to an ask to stop: final when the call returns (1.7). Instants are Dates. */
