@@ -1,0 +1,82 @@
+// HOW STEPS ARE MADE: `step`, `pivot`, and `named` for a second use of one. What they return is frozen data; what is wrong
+// with it is reported by `defineSaga`, all at once.
+
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { GivenUnder } from "./context-types.js";
+import { faultsOfStep, markStep } from "./made-by.js";
+import { contextKeyFault, stepNameFault } from "./names.js";
+import { shownValue } from "./option-faults.js";
+import { OptionReader } from "./option-reader.js";
+import { readStep } from "./read-step.js";
+import type { Absent, GivenBy, PivotOptions, StepOptions, Undoing, UndoingBy } from "./step-options.js";
+import type { Step } from "./typed-step.js";
+
+/**
+ * A step. It declares what it needs of the context as the type of `run`'s first parameter.
+ *
+ * @example
+ * const reserveStock = step({
+ *   name: "reserve-stock",
+ *   run: async (order: { sku: string }, { key }) => ({ reservationId: await stock.reserve(order.sku, key) }),
+ *   compensate: async (order, undo) =>
+ *     undo.outcome === "done" ? stock.release(undo.output.reservationId) : stock.releaseMadeWith(undo.forwardKey),
+ * });
+ */
+export function step<
+  const Name extends string,
+  Context,
+  Returned,
+  Undone = Absent,
+  Nothing extends true | undefined = undefined,
+  Transactional extends true | undefined = undefined,
+  Schema extends StandardSchemaV1 | undefined = undefined,
+>(
+  options: StepOptions<Name, Context, Returned, Undone, Nothing, Transactional, Schema>,
+): Step<Name, Context, GivenBy<Returned, Schema>, UndoingBy<Undone, Nothing>> {
+  return readStep(options, false) as never;
+}
+
+/**
+ * The point of no return: the one step after which the saga only goes forward (1.1). Give it a `reconcile` where the
+ * outside world can be asked: a pivot in doubt is never passed, nor rolled back, on a guess.
+ */
+export function pivot<
+  const Name extends string,
+  Context,
+  Returned,
+  Transactional extends true | undefined = undefined,
+  Schema extends StandardSchemaV1 | undefined = undefined,
+>(
+  options: PivotOptions<Name, Context, Returned, Transactional, Schema>,
+): Step<Name, Context, GivenBy<Returned, Schema>, "pivot"> {
+  return readStep(options, true) as never;
+}
+
+/**
+ * The same step or pivot under another name, to be used a second time in one saga. With `into` its output goes under that
+ * key of the context, whole, instead of being merged into it.
+ *
+ * @example named(sendMail, "billing-email", { into: "billing" })
+ */
+export function named<
+  Needs,
+  Given,
+  U extends Undoing,
+  const Name extends string,
+  const Into extends string | undefined = undefined,
+>(
+  original: Step<string, Needs, Given, U>,
+  name: Name,
+  options: { readonly into?: Into } = {},
+): Step<Name, Needs, GivenUnder<Given, Into>, U> {
+  const read = new OptionReader(options, "named()", ["into"]);
+  const nameFault = stepNameFault(name);
+  if (nameFault !== undefined) read.refuse("name", nameFault);
+  const into = read.value("into");
+  const intoFault = into === undefined ? undefined : contextKeyFault(into);
+  if (intoFault !== undefined) read.refuse("into", intoFault);
+  const faults = faultsOfStep(original);
+  if (faults === undefined) read.refuse("step", `${shownValue(original)} was not made by step(), pivot() or named()`);
+  const copy = { ...original, name, ...(into === undefined ? {} : { into: String(into) }) };
+  return markStep(copy, [...(faults ?? []), ...read.faults]) as never;
+}
