@@ -1,0 +1,277 @@
+// THE RECORD ON POSTGRES: the journal's port over the store. Maps entries to rows and back; every race is settled below, by
+// who gets the number.
+
+import type { Entry, Row, TakenUp } from "../core/entry.js";
+import type { Projection, RunStatus } from "../core/projection.js";
+import { type Shape, shapeText } from "../definition/shape.js";
+import { isSagaError } from "../errors/saga-error.js";
+import { StoreError } from "../errors/store-errors.js";
+import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
+import { sha256 } from "../platform/digest.js";
+import { Batcher, type Offered } from "../store/batcher.js";
+import type { Database } from "../store/db.js";
+import { type NewRow, type RunChange, readNonces, rowsAfter, type StoredRow } from "../store/entries.js";
+import {
+  findRunById,
+  keepShape,
+  listRuns,
+  markAwaited,
+  type NewRun,
+  type RunRow,
+  type RunSummaryRow,
+  startOwnedRun,
+  startRun,
+} from "../store/runs.js";
+import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
+import { readEntries, writeEntries } from "./entries-text.js";
+import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+import { entriesFormat, packValue, rowFacts, unpackValue } from "./pg-rows.js";
+
+/** What others may want to hear of, once it is committed. Hints: whoever misses one finds out by looking. */
+export type Notice =
+  | { readonly kind: "ready" }
+  | { readonly kind: "ended"; readonly key: string; readonly runId: string }
+  | { readonly kind: "poked"; readonly key: string; readonly worker: string };
+
+export interface PgJournalOptions {
+  readonly database: Database;
+  /** Scopes ids and lists. Default: "". */
+  readonly tenant?: string;
+  readonly announce?: (notice: Notice) => void;
+}
+
+/** The hash by which shapes are told apart and runs are claimed. */
+export function shapeHash(shape: Shape): string {
+  return sha256(shapeText(shape)).slice(0, 32);
+}
+
+export class PgJournal implements Journal {
+  readonly #database: Database;
+  readonly #tenant: string;
+  readonly #announce: (notice: Notice) => void;
+  readonly #batcher: Batcher;
+  readonly #keptShapes = new Set<string>();
+
+  constructor({ database, tenant = "", announce = () => {} }: PgJournalOptions) {
+    this.#database = database;
+    this.#tenant = tenant;
+    this.#announce = announce;
+    this.#batcher = new Batcher(database);
+  }
+
+  now(): number {
+    return this.#database.now();
+  }
+
+  async start(
+    start: RunStart,
+    takenUp?: { readonly entry: Entry; readonly nonce: string },
+  ): Promise<{ readonly header: RunHeader; readonly created: boolean; readonly row?: Row }> {
+    const run = await this.#newRun(start);
+    if (takenUp !== undefined) return this.#startOwned(run, takenUp.entry as TakenUp, takenUp.nonce);
+    const { run: row, created } = await this.#database.retry(() =>
+      this.#once((runner) => startRun(runner, run, this.#database.nowOverride())),
+    );
+    if (created) this.#announce({ kind: "ready" });
+    return { header: headerOf(row, start.shape), created };
+  }
+
+  /**
+   * {@link start} inside the caller's transaction: the run exists if and only if that commits. Nothing is announced; a
+   * worker finds it when it next looks, or when `announceReady` is called after the commit.
+   */
+  async startIn(tx: Borrowed, start: RunStart): Promise<{ readonly header: RunHeader; readonly created: boolean }> {
+    const run = await this.#newRun(start);
+    const runner = borrowedRunner(tx, this.#database.schemaName);
+    const { run: row, created } = await startRun(runner, run, this.#database.nowOverride());
+    return { header: headerOf(row, start.shape), created };
+  }
+
+  announceReady(): void {
+    this.#announce({ kind: "ready" });
+  }
+
+  /** The run and its first row together; a lost answer is told from another's run by the nonce. */
+  async #startOwned(run: NewRun, entry: TakenUp, nonce: string) {
+    const payload = writeEntries([entry]);
+    const first = { worker: entry.worker, token: entry.token, nonce, format: entriesFormat, payload };
+    const started = await this.#database.retry(() =>
+      this.#once((runner) => startOwnedRun(runner, run, first, this.#database.nowOverride())),
+    );
+    const header = await this.#header(started.run);
+    const row = (at: number): Row => ({ number: 1, at, nonce, entries: readEntries(payload) });
+    if (started.created) return { header, created: true, row: row(started.run.createdAt) };
+    const present = await readNonces(this.#database, [{ run: started.run.key, number: 1 }]);
+    const ours = [...present.values()].find((each) => each.nonce === nonce);
+    return ours === undefined ? { header, created: false } : { header, created: true, row: row(ours.at) };
+  }
+
+  async load(runId: string, after = 0): Promise<LoadedRun | undefined> {
+    const run = await findRunById(this.#database, this.#tenant, runId);
+    if (run === undefined) return undefined;
+    const header = await this.#header(run);
+    return { header, rows: await this.rowsAfter(header, after) };
+  }
+
+  async rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]> {
+    const rows = await rowsAfter(this.#database, header.key, after);
+    return rows.map((row) => readRow(row, header.runId));
+  }
+
+  async append(offer: Offer): Promise<AppendResult> {
+    const row = newRowOf(offer);
+    const offered = await this.#offer(row, offer.header.runId);
+    if (offered.kind === "taken") return offered;
+    const { at, awaited, poked } = offered.row;
+    const { key, runId } = offer.header;
+    if (awaited) this.#announce({ kind: "ended", key, runId });
+    if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
+    if (offer.projection?.claim === "free" && offer.projection.dueAt <= at) this.#announce({ kind: "ready" });
+    return {
+      kind: "appended",
+      row: { number: offer.number, at, nonce: offer.nonce, entries: readEntries(row.payload) },
+    };
+  }
+
+  async #offer(row: NewRow, runId: string): Promise<Offered> {
+    try {
+      return await this.#batcher.offer(row);
+    } catch (error) {
+      throw isSagaError(error, "store.run_gone") ? new RunNotFoundError(runId) : error;
+    }
+  }
+
+  async list(query: RunQuery): Promise<{ readonly lines: readonly RunLine[]; readonly cursor?: string }> {
+    const { status, saga, limit, cursor } = query;
+    if (cursor !== undefined && !/^\d{1,18}$/.test(cursor))
+      throw new UsageError("cursor.invalid", "this is no cursor that a page of this list gave");
+    const rows = await listRuns(this.#database, {
+      tenant: this.#tenant,
+      limit,
+      ...(status === undefined ? {} : { status }),
+      ...(saga === undefined ? {} : { saga }),
+      ...(cursor === undefined ? {} : { before: cursor }),
+    });
+    const lines = rows.map(lineOf);
+    return rows.length < limit ? { lines } : { lines, cursor: rows.at(-1)!.key };
+  }
+
+  /** From now on the run's end is announced. Look at the run afterwards: it may just have ended. */
+  async awaitEnd(header: RunHeader): Promise<void> {
+    await markAwaited(this.#database, header.key);
+  }
+
+  /** Resolves when every append offered so far is known, or after `graceMs` without a database. That stays open. */
+  close(graceMs?: number): Promise<void> {
+    return this.#batcher.close(graceMs);
+  }
+
+  async #newRun(start: RunStart): Promise<NewRun> {
+    const hash = await this.#keepShape(start.shape);
+    return {
+      tenant: this.#tenant,
+      runId: start.runId,
+      saga: start.saga,
+      version: start.version,
+      shapeHash: hash,
+      input: packValue(start.input),
+      inputDigest: start.inputDigest,
+      priority: start.priority,
+      ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
+    };
+  }
+
+  /** Apart from the run, and before it: a shape that no run has does no harm, a run without its shape can't be read. */
+  async #keepShape(shape: Shape): Promise<string> {
+    const hash = shapeHash(shape);
+    if (this.#keptShapes.has(hash)) return hash;
+    await keepShape(this.#database, hash, JSON.stringify(shape));
+    this.#keptShapes.add(hash);
+    return hash;
+  }
+
+  async #header(run: RunRow): Promise<RunHeader> {
+    if (run.shape !== undefined) return headerOf(run, readShape(run.shape, run.runId));
+    const found = await findRunById(this.#database, this.#tenant, run.runId);
+    return headerOf(run, readShape(found?.shape, run.runId));
+  }
+
+  async #once<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
+    return work({ run: (statement, values) => this.#database.once(statement, values) });
+  }
+}
+
+/** A claimed run's header, its shape being one that the claimer registered. */
+export function headerOf(run: RunRow, shape: Shape): RunHeader {
+  const { key, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
+  return { key, runId, saga, version, shape, input: unpackValue(run.input), inputDigest, priority, createdAt, startAt };
+}
+
+function readShape(text: string | undefined, runId: string): Shape {
+  try {
+    return JSON.parse(text!);
+  } catch (cause) {
+    throw new StoreError("journal.unreadable", `the shape of run "${runId}" can't be read`, { cause });
+  }
+}
+
+/** @throws StoreError `journal.unreadable`: this run's trouble alone. */
+export function readRow(row: StoredRow, runId: string): Row {
+  const { number, at, nonce, format, payload } = row;
+  if (format !== entriesFormat)
+    throw new StoreError(
+      "journal.unreadable",
+      `row ${number} of run "${runId}" is written as "${format}", which this code can't read. Deploy the version that wrote it, or a newer one.`,
+    );
+  return { number, at, nonce, entries: readEntries(payload) };
+}
+
+/** What the store must know of an offer. For the transactional steps' own statement too. */
+export function newRowOf(offer: Offer): NewRow {
+  const { header, number, nonce, writer, entries, projection } = offer;
+  return {
+    run: header.key,
+    number,
+    nonce,
+    writer,
+    format: entriesFormat,
+    payload: writeEntries(entries),
+    ...rowFacts(entries),
+    ...(projection === undefined ? {} : { change: changeOf(projection, entries) }),
+  };
+}
+
+function changeOf(projection: Projection, entries: readonly Entry[]): RunChange {
+  const taken = entries.findLast((entry) => entry.kind === "taken_up");
+  const finished = entries.findLast((entry) => entry.kind === "finished");
+  const failed = entries.findLast((entry) => entry.kind === "step_failed" || entry.kind === "compensation_failed");
+  return {
+    status: projection.status,
+    claim: projection.claim,
+    dueAt: projection.dueAt,
+    crashes: projection.crashes,
+    cancelRequested: projection.cancelRequestedAt !== undefined,
+    cancelRefused: projection.cancelRefusedAt !== undefined,
+    owed: projection.owed,
+    ...(projection.owner === undefined ? {} : { owner: projection.owner }),
+    ...(taken === undefined ? {} : { ownerWorker: taken.worker }),
+    ...(finished?.output === undefined ? {} : { output: packValue(finished.output) }),
+    ...(finished === undefined || failed === undefined ? {} : { error: JSON.stringify(failed.error) }),
+  };
+}
+
+function lineOf(row: RunSummaryRow): RunLine {
+  const { runId, saga, version, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
+  return {
+    runId,
+    saga,
+    version,
+    shape: row.shape === undefined ? { steps: [] } : readShape(row.shape, runId),
+    status: row.status as RunStatus,
+    owed,
+    createdAt,
+    ...(endedAt === undefined ? {} : { endedAt }),
+    ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
+    ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),
+  };
+}

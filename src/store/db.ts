@@ -1,0 +1,336 @@
+// THE DATABASE, as the rest of the store sees it: statements in, rows of text out. The only importer of `pg`. Knows no table.
+
+import pg from "pg";
+import { StoreError } from "../errors/store-errors.js";
+import { OptionsInvalidError } from "../errors/usage-errors.js";
+import { type Clock, systemClock } from "../platform/clock.js";
+import { sha256 } from "../platform/digest.js";
+import { type LogSink, safeLogger, silentLogger } from "../platform/log.js";
+import { DatabaseClock } from "./database-clock.js";
+import { retryStatement } from "./retry.js";
+import { quoteIdentifier, type Runner, type SqlRow, type SqlValue, type Statement } from "./sql.js";
+import { classifySqlError, storeError } from "./sql-error.js";
+
+/** Fewer connections than this can deadlock: two are kept for good, and a statement may need one while another waits. */
+export const leastConnections = 4;
+
+export interface DatabaseOptions {
+  /** A connection string, or a `pg.Pool` of the caller's, which is never ended here. */
+  readonly database: string | pg.Pool;
+  /** Any identifier. Default `rubicon`. */
+  readonly schema?: string;
+  /** Behind a transaction pooler: no named statements, no session state. Default false. */
+  readonly pooled?: boolean;
+  /** Of our own pool. Default 10, least 4. */
+  readonly maxConnections?: number;
+  /** Of the pool for transactional steps, when `database` is a string. Default 5. */
+  readonly maxTransactions?: number;
+  /** How long a statement is tried again before `store.unavailable`, in milliseconds. Default 30,000. */
+  readonly patienceMs?: number;
+  readonly logger?: LogSink;
+  readonly clock?: Clock;
+  /** Replaces the database's clock: milliseconds since the epoch. For tests. */
+  readonly now?: () => number;
+  /** Called before a connection is opened, and again after one could not be: brings up an embedded server. */
+  readonly ensureServer?: () => Promise<void>;
+}
+
+/** One connection, taken out of a pool until it is released. `run` is one try and throws what `pg` threw. */
+export interface Connection extends Runner {
+  /** READ COMMITTED; commits when `work` resolves. */
+  transaction<T>(work: () => Promise<T>): Promise<T>;
+  /** It was lost, or must not be used again. */
+  readonly broken: boolean;
+  /** Statements that don't come from a `Statement`: `begin`, `set local`, a user's own. */
+  raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
+  readonly client: pg.ClientBase;
+  /** Gives it back; with `destroy` it is closed instead. Once. */
+  release(destroy?: boolean): void;
+}
+
+/** `run` retries; each statement given to it must be safe to run twice. */
+export interface Database extends Runner {
+  /** The schema's own name, unquoted. */
+  readonly schemaName: string;
+  readonly pooled: boolean;
+  readonly clock: DatabaseClock;
+  readonly logger: LogSink;
+  /** Milliseconds since the epoch by the database's clock. */
+  now(): number;
+  /** The `now` that statements take: null means that the database reads its own clock. */
+  readonly nowOverride: () => number | null;
+  /** One try; throws what `pg` threw. */
+  once(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+  /** Tries `work` again while its failures are transient. Throws coded errors. */
+  retry<T>(work: () => Promise<T>, options?: { readonly patienceMs?: number }): Promise<T>;
+  /** One READ COMMITTED transaction, one try: commits when `work` resolves, throws what `pg` threw. */
+  transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
+  connect(): Promise<Connection>;
+  /** A connection to be held for long; destroyed when released, so that nothing set on it leaks into a user's pool. */
+  keep(): Promise<Connection>;
+  /** A connection for a transactional step, from a bounded supply of its own. */
+  connectForStep(): Promise<Connection>;
+  readonly closed: boolean;
+  close(): Promise<void>;
+}
+
+/** All results as text, whatever parsers the user registered with `pg`. */
+const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
+
+/** The user's defaults may say REPEATABLE READ, where a lost number is an error instead of an answer. */
+const pinned = "set session characteristics as transaction isolation level read committed";
+
+/** Opens no connection yet. @throws OptionsInvalidError when the pool is too small. */
+export function openDatabase(options: DatabaseOptions): Database {
+  return new PgDatabase(options);
+}
+
+class PgDatabase implements Database {
+  readonly schemaName: string;
+  readonly pooled: boolean;
+  readonly clock: DatabaseClock;
+  readonly logger: LogSink;
+  readonly nowOverride: () => number | null;
+  readonly #options: DatabaseOptions;
+  readonly #pool: pg.Pool;
+  readonly #ownPool: boolean;
+  readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>();
+  #stepPool: pg.Pool | undefined;
+  #isolation: Promise<boolean> | undefined;
+  #closed = false;
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+    this.schemaName = options.schema ?? "rubicon";
+    this.pooled = options.pooled ?? false;
+    this.clock = new DatabaseClock(options.clock ?? systemClock);
+    this.logger = options.logger === undefined ? silentLogger : safeLogger(options.logger);
+    this.nowOverride = () => options.now?.() ?? null;
+    this.#ownPool = typeof options.database === "string";
+    refuseSmallPool(options);
+    this.#pool =
+      typeof options.database === "string"
+        ? this.#openPool(options.database, options.maxConnections ?? 10)
+        : options.database;
+    // PG-1: a pool without a listener takes the process down when the server closes an idle connection.
+    this.#pool.on("error", this.#onPoolError);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  now(): number {
+    return this.#options.now?.() ?? this.clock.now();
+  }
+
+  run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    return this.retry(() => this.once(statement, values));
+  }
+
+  async once(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    const connection = await this.connect();
+    try {
+      return await connection.run(statement, values);
+    } finally {
+      connection.release();
+    }
+  }
+
+  async transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await this.connect();
+    try {
+      return await connection.transaction(() => work(connection));
+    } finally {
+      connection.release();
+    }
+  }
+
+  async retry<T>(work: () => Promise<T>, options: { readonly patienceMs?: number } = {}): Promise<T> {
+    try {
+      return await retryStatement(work, {
+        patienceMs: options.patienceMs ?? this.#options.patienceMs ?? 30_000,
+        wanted: () => !this.#closed,
+        onRetry: (error, attempt) => {
+          if (attempt === 1 && classifySqlError(error)?.transient)
+            this.logger.warn({ err: error }, "a statement failed and is tried again");
+        },
+      });
+    } catch (error) {
+      throw storeError(error, "the database could not be used");
+    }
+  }
+
+  async connect(): Promise<Connection> {
+    return this.#checkOut(this.#pool);
+  }
+
+  async keep(): Promise<Connection> {
+    const connection = await this.connect();
+    if (this.#ownPool || this.pooled) return connection;
+    try {
+      await connection.raw(pinned);
+      return connection;
+    } catch (error) {
+      connection.release(true);
+      throw error;
+    }
+  }
+
+  async connectForStep(): Promise<Connection> {
+    if (!this.#ownPool) return this.#checkOut(this.#pool);
+    if (this.#stepPool === undefined) {
+      this.#stepPool = this.#openPool(this.#options.database as string, this.#options.maxTransactions ?? 5);
+      this.#stepPool.on("error", this.#onPoolError);
+    }
+    return this.#checkOut(this.#stepPool);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#stepPool?.end();
+    if (this.#ownPool) await this.#pool.end();
+    else this.#pool.off("error", this.#onPoolError);
+  }
+
+  readonly #onPoolError = (error: Error): void => {
+    if (!this.#closed) this.logger.warn({ err: error }, "an idle database connection was lost");
+  };
+
+  #openPool(connectionString: string, max: number): pg.Pool {
+    const pool = new pg.Pool({
+      connectionString,
+      max,
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+      application_name: "rubicon-saga",
+      ...(this.pooled
+        ? {}
+        : {
+            onConnect: async (client: pg.ClientBase) => {
+              client.on("error", () => {});
+              await client.query(pinned);
+            },
+          }),
+    });
+    return pool;
+  }
+
+  async #checkOut(pool: pg.Pool): Promise<Connection> {
+    if (this.#closed) throw new StoreError("store.closed", "the executor was closed");
+    await this.#options.ensureServer?.();
+    return new PooledConnection(await pool.connect(), this);
+  }
+
+  /** Whether the server's default isolation would break our statements, on connections whose session isn't ours to set. */
+  async needsPinning(connection: Connection): Promise<boolean> {
+    if (this.#ownPool && !this.pooled) return false;
+    this.#isolation ??= connection
+      .raw("select current_setting('default_transaction_isolation')::text as isolation")
+      .then((result) => result.rows[0].isolation !== "read committed");
+    try {
+      return await this.#isolation;
+    } catch (error) {
+      this.#isolation = undefined;
+      throw error;
+    }
+  }
+
+  /** The text and the name of a statement for this schema. A name is a hash of the text: never two texts under one name. */
+  prepare(statement: Statement): { readonly text: string; readonly name: string } {
+    let prepared = this.#texts.get(statement);
+    if (prepared === undefined) {
+      const text = statement(quoteIdentifier(this.schemaName));
+      prepared = { text, name: `rubicon_${sha256(text).slice(0, 24)}` };
+      this.#texts.set(statement, prepared);
+    }
+    return prepared;
+  }
+}
+
+class PooledConnection implements Connection {
+  readonly client: pg.PoolClient;
+  readonly #database: PgDatabase;
+  #broken = false;
+  #released = false;
+  #inTransaction = false;
+
+  constructor(client: pg.PoolClient, database: PgDatabase) {
+    this.client = client;
+    this.#database = database;
+    // PG-1: a client that is taken out has no listener of the pool's.
+    client.on("error", this.#onError);
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  async run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    if (this.#inTransaction || !(await this.#database.needsPinning(this))) return this.#run(statement, values);
+    return this.transaction(() => this.#run(statement, values));
+  }
+
+  async #run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
+    const { text, name } = this.#database.prepare(statement);
+    const query = { text, values: [...values], types: asText, ...(this.#database.pooled ? {} : { name }) };
+    const result = await this.#watched(this.client.query(query));
+    return result.rows;
+  }
+
+  async raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
+    return this.#watched(values === undefined ? this.client.query(text) : this.client.query(text, [...values]));
+  }
+
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    await this.raw("begin isolation level read committed");
+    this.#inTransaction = true;
+    try {
+      const result = await work();
+      const { command } = await this.raw("commit");
+      // A transaction that had failed answers a commit with ROLLBACK, and no error.
+      if (command === "ROLLBACK") throw new StoreError("store.unavailable", "the transaction was rolled back");
+      return result;
+    } catch (error) {
+      await this.raw("rollback").catch(() => {
+        this.#broken = true;
+      });
+      throw error;
+    } finally {
+      this.#inTransaction = false;
+    }
+  }
+
+  release(destroy = false): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.client.release(destroy || this.#broken);
+    this.client.off("error", this.#onError);
+  }
+
+  readonly #onError = (): void => {
+    this.#broken = true;
+  };
+
+  async #watched<T>(query: Promise<T>): Promise<T> {
+    try {
+      return await query;
+    } catch (error) {
+      if (classifySqlError(error)?.broken) this.#broken = true;
+      throw error;
+    }
+  }
+}
+
+function refuseSmallPool({ database, maxConnections }: DatabaseOptions): void {
+  const max = typeof database === "string" ? (maxConnections ?? leastConnections) : (database.options.max ?? 10);
+  if (max >= leastConnections) return;
+  const at = typeof database === "string" ? "maxConnections" : "database";
+  throw new OptionsInvalidError("the database", [
+    {
+      at,
+      fault: `a pool of ${max} is too small: give it at least ${leastConnections} connections, two of which are kept for good`,
+    },
+  ]);
+}

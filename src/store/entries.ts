@@ -1,0 +1,291 @@
+// THE ROWS OF JOURNALS: one append, a batch of appends, reading. Each takes a number, or finds it taken and writes nothing
+// (design 1.2, 3.2). What the run's row shows of an append is written in the same statement.
+
+import type { StoredText } from "./runs.js";
+import {
+  clockOr,
+  instant,
+  millis,
+  numberOf,
+  optionalText,
+  type Runner,
+  type SqlRow,
+  type SqlValue,
+  type Statement,
+  storableMillis,
+  textOf,
+} from "./sql.js";
+
+/** One append, offered at one number. */
+export interface NewRow {
+  /** The run's internal id. */
+  readonly run: string;
+  readonly number: number;
+  /** For people and indexes; decisions are taken from the payload alone. */
+  readonly kind: string;
+  readonly step?: string;
+  /** Names what can read `payload`. */
+  readonly format: string;
+  readonly payload: string;
+  readonly writer: string;
+  /** Tells this offer from another's of the same number; the same one when it is offered again. */
+  readonly nonce: string;
+  /** Of rows with the same text here, and no `loss` between them, only the last need be read. */
+  readonly onlyLast?: string;
+  readonly loss?: boolean;
+  readonly change?: RunChange;
+}
+
+/** What the run's row shows from this append on. */
+export interface RunChange {
+  readonly status: string;
+  readonly claim: "owned" | "free" | "ended";
+  /** Milliseconds since the epoch. */
+  readonly dueAt: number;
+  readonly owner?: string;
+  /** Of a new owner; the present one's is kept. */
+  readonly ownerWorker?: string;
+  readonly crashes: number;
+  /** Stamped with the time of this row, unless there is a stamp already. */
+  readonly cancelRequested: boolean;
+  readonly cancelRefused: boolean;
+  readonly owed: readonly string[];
+  readonly output?: StoredText;
+  /** JSON text. */
+  readonly error?: string;
+}
+
+/** An append that is in. */
+export interface AppendedRow {
+  readonly nonce: string;
+  /** Milliseconds since the epoch, database time. */
+  readonly at: number;
+  /** The run ended with it, and somebody waits for that. */
+  readonly awaited: boolean;
+  /** The worker that drives the run, when somebody else wrote this. */
+  readonly poked?: string;
+}
+
+/** A row as it was stored. */
+export interface StoredRow {
+  readonly number: number;
+  readonly format: string;
+  readonly payload: string;
+  readonly nonce: string;
+  readonly at: number;
+}
+
+const rowColumns = "run, number, kind, step, format, payload, writer, nonce, only_last, loss, at";
+
+/** `change` is the alias that has the change's columns and `at`; the run's row is `r`. */
+const setFromChange = (change: string): string => `
+    status = ${change}.status,
+    state = case ${change}.claim when 'ended' then 3 when 'owned' then 2
+      else case when ${instant(`${change}.due_at`)} > ${change}.at then 1 when ${change}.crashes >= 2 then 4 else 0 end end,
+    due_at = ${instant(`${change}.due_at`)},
+    rank = ${instant(`${change}.due_at`)} - r.priority * interval '1 second',
+    owner_worker = case when ${change}.owner is null then null
+      when ${change}.owner = r.owner then r.owner_worker else ${change}.owner_worker end,
+    poke = case when ${change}.owner is null or r.owner is distinct from ${change}.owner then 0
+      when ${change}.writer <> r.owner then r.poke + 1 else r.poke end,
+    owner = ${change}.owner,
+    crashes = ${change}.crashes,
+    cancel_requested_at = coalesce(r.cancel_requested_at, case when ${change}.cancel_requested then ${change}.at end),
+    cancel_refused_at = coalesce(r.cancel_refused_at, case when ${change}.cancel_refused then ${change}.at end),
+    output = ${change}.output, output_format = ${change}.output_format, error = ${change}.error, owed = ${change}.owed,
+    ended_at = case when ${change}.claim = 'ended' then ${change}.at end`;
+
+/** What a changed run's row tells: whether its end is awaited, and whose it is when another wrote. */
+const toldByRun = `(r.awaited and r.state = 3)::text as awaited,
+    case when r.owner is not null and r.poke > 0 then r.owner_worker::text end as poked`;
+
+/**
+ * One row at one number, or nothing. A racing writer with an uncommitted row at that number is waited for, up to
+ * `lock_timeout`; once it commits, no row comes back. Touches nothing but the journal.
+ */
+const appendPlain: Statement = (schema) => `
+  insert into ${schema}.journal (${rowColumns})
+  select $1::bigint, $2::integer, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::boolean,
+    ${clockOr("$11")}
+  from (select set_config('lock_timeout', $12::text, true)) t
+  on conflict do nothing
+  returning nonce::text as nonce, ${millis("at")} as at`;
+
+/**
+ * The same for an append that changes the run's row. The row is locked before the insert: the order that all statements
+ * keep, so that none deadlocks. The update follows only an insert that won, so the row never shows a loser's state.
+ */
+const appendWithChange: Statement = (schema) => `
+  with t as materialized (select set_config('lock_timeout', $12::text, true)),
+  l as materialized (select r.id from t, ${schema}.runs r where r.id = $1::bigint for update of r),
+  i as (
+    insert into ${schema}.journal (${rowColumns})
+    select l.id, $2::integer, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::boolean,
+      ${clockOr("$11")} from l
+    on conflict do nothing
+    returning run, nonce, at
+  ), o as (
+    select i.run, i.at, $7::text as writer, $13::text as status, $14::text as claim, $15::double precision as due_at,
+      $16::text as owner, $17::bigint as owner_worker, $18::smallint as crashes, $19::boolean as cancel_requested,
+      $20::boolean as cancel_refused, $21::text as output, $22::text as output_format, $23::text as error,
+      $24::text as owed
+    from i
+  ), u as (
+    update ${schema}.runs r set ${setFromChange("o")} from o where r.id = o.run
+    returning r.id, ${toldByRun}
+  )
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked from i join u on u.id = i.run`;
+
+/**
+ * Appends of several runs, each taken or refused whole. All run rows are locked first, in id order, then the inserts go
+ * sorted: two batches, or a batch and anything else, can't wait for each other in a circle. What comes back is matched by
+ * nonce, for two offers of one number may be in one batch. One number a run, or its row would show the older one.
+ */
+const appendBatch: Statement = (schema) => `
+  with t as materialized (select set_config('lock_timeout', $12::text, true)),
+  o as materialized (
+    select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+      $8::text[], $9::text[], $10::boolean[], $13::text[], $14::text[], $15::double precision[], $16::text[],
+      $17::bigint[], $18::smallint[], $19::boolean[], $20::boolean[], $21::text[], $22::text[], $23::text[], $24::text[])
+      as o(run, number, kind, step, format, payload, writer, nonce, only_last, loss, status, claim, due_at, owner,
+        owner_worker, crashes, cancel_requested, cancel_refused, output, output_format, error, owed)
+  ), l as materialized (
+    select r.id from t, ${schema}.runs r
+    where r.id = any(array(select run from o where status is not null)) order by r.id for update of r
+  ), i as (
+    insert into ${schema}.journal (${rowColumns})
+    select o.run, o.number, o.kind, o.step, o.format, o.payload, o.writer, o.nonce, o.only_last, o.loss,
+      ${clockOr("$11")}
+    from t, (select count(*) from l) locked, o
+    where o.status is null or o.run in (select id from l)
+    order by o.run, o.number
+    on conflict do nothing
+    returning run, nonce, at
+  ), c as (
+    select i.at, o.* from i join o on o.run = i.run and o.nonce = i.nonce where o.status is not null
+  ), u as (
+    update ${schema}.runs r set ${setFromChange("c")} from c where r.id = c.run
+    returning r.id, ${toldByRun}
+  )
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked from i left join u on u.id = i.run`;
+
+function rowValues(row: NewRow): (string | number | boolean | null)[] {
+  return [
+    row.run,
+    row.number,
+    row.kind,
+    row.step ?? null,
+    row.format,
+    row.payload,
+    row.writer,
+    row.nonce,
+    row.onlyLast ?? null,
+    row.loss ?? false,
+  ];
+}
+
+function changeValues(change: RunChange | undefined): (string | number | boolean | null)[] {
+  if (change === undefined) return Array(12).fill(null);
+  return [
+    change.status,
+    change.claim,
+    storableMillis(change.dueAt),
+    change.owner ?? null,
+    change.ownerWorker ?? null,
+    Math.min(change.crashes, 32_767),
+    change.cancelRequested,
+    change.cancelRefused,
+    change.output?.text ?? null,
+    change.output?.format ?? null,
+    change.error ?? null,
+    change.owed.length === 0 ? null : JSON.stringify(change.owed),
+  ];
+}
+
+/** How an append behaves: `lockTimeoutMs` 0 waits without limit; `now` as in {@link clockOr}. */
+export interface AppendOptions {
+  readonly lockTimeoutMs: number;
+  readonly now: number | null;
+}
+
+/** Undefined when the number is taken, be it by an earlier try of this very offer: see {@link readNonces}. */
+export async function appendRow(
+  runner: Runner,
+  row: NewRow,
+  { lockTimeoutMs, now }: AppendOptions,
+): Promise<AppendedRow | undefined> {
+  const values = [...rowValues(row), now, `${lockTimeoutMs}ms`];
+  const [appended] =
+    row.change === undefined
+      ? await runner.run(appendPlain, values)
+      : await runner.run(appendWithChange, [...values, ...changeValues(row.change)]);
+  return appended && readAppended(appended);
+}
+
+/** The rows that got their numbers, by nonce; the others are taken, or were already in. All or nothing when it throws. */
+export async function appendRows(
+  runner: Runner,
+  rows: readonly NewRow[],
+  { lockTimeoutMs, now }: AppendOptions,
+): Promise<ReadonlyMap<string, AppendedRow>> {
+  const table = rows.map((row) => [...rowValues(row), ...changeValues(row.change)]);
+  const columns = table[0]!.map((_, column) => table.map((cells) => cells[column]!));
+  const values: SqlValue[] = [...columns.slice(0, 10), now, `${lockTimeoutMs}ms`, ...columns.slice(10)];
+  const appended = await runner.run(appendBatch, values);
+  return new Map(appended.map((row) => [textOf(row, "nonce"), readAppended(row)]));
+}
+
+function readAppended(row: SqlRow): AppendedRow {
+  const poked = optionalText(row, "poked");
+  return {
+    nonce: textOf(row, "nonce"),
+    at: numberOf(row, "at"),
+    awaited: row.awaited === "true",
+    ...(poked === undefined ? {} : { poked }),
+  };
+}
+
+const noncesAt: Statement = (schema) => `
+  select j.run::text as run, j.number::text as number, j.nonce::text as nonce, ${millis("j.at")} as at, (r.awaited and r.state = 3)::text as awaited
+  from unnest($1::bigint[], $2::integer[]) o(run, number)
+  join ${schema}.journal j on j.run = o.run and j.number = o.number
+  left join ${schema}.runs r on r.id = j.run`;
+
+/**
+ * What stands at these numbers, by `run/number`. An offer that got no row back may have been in since an earlier try whose answer was lost:
+ * it is refused only when another's nonce stands there. Absence proves nothing: the earlier try may yet commit.
+ */
+export async function readNonces(
+  runner: Runner,
+  rows: readonly { readonly run: string; readonly number: number }[],
+): Promise<ReadonlyMap<string, AppendedRow>> {
+  const found = await runner.run(noncesAt, [rows.map((row) => row.run), rows.map((row) => row.number)]);
+  return new Map(found.map((row) => [`${row.run}/${row.number}`, readAppended(row)]));
+}
+
+/**
+ * Rows after a number, oldest first. Failed attempts that a later one makes superfluous are left out, unless an owner was
+ * lost in between: from then on the earlier one tells since when an attempt had been under way.
+ */
+const readRows: Statement = (schema) => `
+  with n as materialized (
+    select number, only_last, count(*) filter (where loss) over (order by number) as losses
+    from ${schema}.journal where run = $1::bigint and number > $2::integer
+  )
+  select j.number::text as number, j.format::text as format, j.payload::text as payload, j.nonce::text as nonce,
+    ${millis("j.at")} as at
+  from ${schema}.journal j
+  where j.run = $1::bigint and j.number > $2::integer and (j.only_last is null
+    or j.number in (select max(number) from n where only_last is not null group by only_last, losses))
+  order by j.number`;
+
+export async function rowsAfter(runner: Runner, run: string, after: number): Promise<readonly StoredRow[]> {
+  const rows = await runner.run(readRows, [run, after]);
+  return rows.map((row) => ({
+    number: numberOf(row, "number"),
+    format: textOf(row, "format"),
+    payload: textOf(row, "payload"),
+    nonce: textOf(row, "nonce"),
+    at: numberOf(row, "at"),
+  }));
+}
