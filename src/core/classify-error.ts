@@ -63,9 +63,11 @@ const afterTheFact = new Set(["value.unserializable", "value.too_large", "output
 
 function libraryVerdict(error: unknown): Verdict | undefined {
   if (!isSagaError(error)) return undefined;
-  if (error.code === "step.never_called") return neverCalled;
-  if (error.code === "step.aborted" || error.code === "step.timeout") return tryAgain;
-  return afterTheFact.has(error.code) ? giveUp : undefined;
+  const code = String(read(error, "code"));
+  if (code === "step.never_called") return neverCalled;
+  if (afterTheFact.has(code)) return giveUp;
+  // The end of another run that the body waited for: its cause speaks for one step of that run, not for this body.
+  return code === "step.aborted" || code === "step.timeout" || code.startsWith("run.") ? tryAgain : undefined;
 }
 
 const bugNames = new Set(["TypeError", "ReferenceError", "RangeError", "SyntaxError"]);
@@ -88,8 +90,9 @@ function isLostFetch(error: unknown): boolean {
   return message === "fetch failed" || message === "terminated";
 }
 
-/** What zod and other Standard Schema libraries throw: a list of issues, each with a message. */
+/** What zod and other Standard Schema libraries throw, a list of issues, each with a message; and yup, joi, mongoose. */
 function isValidation(error: unknown): boolean {
+  if (read(error, "name") === "ValidationError") return true;
   const issues = read(error, "issues");
   try {
     return Array.isArray(issues) && issues.length > 0 && issues.every((issue) => typeof issue.message === "string");
@@ -98,7 +101,7 @@ function isValidation(error: unknown): boolean {
   }
 }
 
-/** A classification that can be acted on, and what was wrong with the classifier, for the log. */
+/** A classification that can be acted on, and what was wrong with it, for the log. */
 export interface SafeClassification {
   readonly classification: Verdict & { readonly counted: boolean; readonly retryAfterMs?: number };
   readonly classifierError?: unknown;
@@ -106,8 +109,8 @@ export interface SafeClassification {
 
 /**
  * Asks `custom`, or the default classifier where there is none. One that throws or answers nonsense leaves the error
- * retryable and in doubt; a delay that is no number from 0 is left out. Either way `classifierError` says so. `now`, in
- * milliseconds since the epoch, turns an instant into a delay.
+ * retryable and in doubt; a delay that is no number from 0 is left out, so that the default one holds. In each case
+ * `classifierError` says so. `now`, in milliseconds since the epoch, turns an instant into a delay.
  */
 export function safeClassify(
   custom: ((error: unknown) => unknown) | undefined,
@@ -115,10 +118,24 @@ export function safeClassify(
   now: number,
 ): SafeClassification {
   try {
-    return checked((custom ?? classifyError)(error), now);
+    const answer = (custom ?? classifyError)(error);
+    hushed(answer);
+    const delayFault = custom === undefined ? retryAfterFault(error) : undefined;
+    return { ...checked(answer, now), ...(delayFault === undefined ? {} : { classifierError: delayFault }) };
   } catch (classifierError) {
     return { classification: { ...tryAgain, counted: true }, classifierError };
   }
+}
+
+/** An asynchronous classifier's rejection would take the process down. */
+function hushed(answer: unknown): void {
+  if (answer instanceof Promise) answer.catch(() => {});
+}
+
+function retryAfterFault(error: unknown): Error | undefined {
+  if (!isRetryableError(error) || read(error, "retryAfter") === undefined) return undefined;
+  if (Object.keys(askedDelay(error)).length > 0) return undefined;
+  return new TypeError("the retryAfter of a RetryableError is a number of milliseconds from 0, or a valid Date");
 }
 
 function checked(answer: unknown, now: number): SafeClassification {
@@ -128,11 +145,10 @@ function checked(answer: unknown, now: number): SafeClassification {
   const verdict = { retryable, happened, counted } as const;
   const delays = [retryAfterMs, typeof retryAt === "number" ? Math.max(0, retryAt - now) : retryAt];
   const asked = delays.filter((delay) => delay !== undefined);
-  if (!asked.every(isDelay))
-    return {
-      classification: verdict,
-      classifierError: new TypeError("a classifier's delay is a number of milliseconds from 0"),
-    };
+  if (!asked.every(isDelay)) {
+    const classifierError = new TypeError("the delay that a classifier asks for is a number of milliseconds from 0");
+    return { classification: verdict, classifierError };
+  }
   if (asked.length === 0) return { classification: verdict };
   return { classification: { ...verdict, retryAfterMs: Math.min(Math.max(...asked), maxRetryAfterMs) } };
 }

@@ -43,42 +43,29 @@ function statusVerdict(status: number | undefined): Verdict | undefined {
   return status === 408 || status >= 500 ? tryAgain : giveUp;
 }
 
-const neverReached = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
-const cutOff = new Set([
-  ...["ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "ESOCKETTIMEDOUT", "EPIPE", "ENOTCONN", "EPROTO", "EADDRNOTAVAIL"],
-  ...[
-    "EHOSTUNREACH",
-    "EHOSTDOWN",
-    "ENETUNREACH",
-    "ENETDOWN",
-    "ENETRESET",
-    "EAI_FAIL",
-    "ENODATA",
-    "ESERVFAIL",
-    "ETIMEOUT",
-  ],
-  ...[
-    "ERR_SOCKET_CLOSED",
-    "ERR_SOCKET_CONNECTION_TIMEOUT",
-    "ERR_STREAM_PREMATURE_CLOSE",
-    "ERR_STREAM_DESTROYED",
-    "ERR_NETWORK",
-  ],
-]);
+const neverReached = namesIn("ECONNREFUSED ENOTFOUND EAI_AGAIN");
+const cutOff = namesIn(
+  "ECONNRESET ECONNABORTED ETIMEDOUT ESOCKETTIMEDOUT EPIPE ENOTCONN EPROTO EADDRNOTAVAIL EHOSTUNREACH EHOSTDOWN " +
+    "ENETUNREACH ENETDOWN ENETRESET EAI_FAIL ENODATA ESERVFAIL ETIMEOUT ERR_SOCKET_CLOSED ERR_SOCKET_CONNECTION_TIMEOUT " +
+    "ERR_STREAM_PREMATURE_CLOSE ERR_STREAM_DESTROYED ERR_NETWORK ERR_HTTP2_STREAM_ERROR ERR_HTTP2_STREAM_CANCEL " +
+    "ERR_HTTP2_SESSION_ERROR ERR_HTTP2_GOAWAY_SESSION",
+);
+
+function namesIn(text: string): ReadonlySet<string> {
+  return new Set(text.split(" "));
+}
 
 function codeVerdict(error: unknown): Verdict | undefined {
   const code = read(error, "code");
   if (typeof code !== "string") return undefined;
   if (neverReached.has(code)) return tryAgainForSure;
-  if (cutOff.has(code) || /^(UND_ERR|ERR_HTTP2)_/.test(code)) return tryAgain;
+  if (cutOff.has(code) || /^UND_ERR_/.test(code)) return tryAgain;
   return isSqlState(code, error) ? sqlStateVerdict(code) : undefined;
 }
 
-const sqlClasses = new Set(
-  (
-    "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 44 53 54 55 57 58 " +
-    "72 F0 HV P0 XX"
-  ).split(" "),
+const sqlClasses = namesIn(
+  "00 01 02 03 08 09 0A 0B 0F 0L 0P 0Z 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 44 53 54 55 57 58 " +
+    "72 F0 HV P0 XX",
 );
 
 /** Five characters of a class that Postgres has; of any class where the error says that it comes from a database. */
@@ -87,8 +74,8 @@ function isSqlState(code: string, error: unknown): boolean {
   return sqlClasses.has(code.slice(0, 2)) || typeof read(error, "severity") === "string";
 }
 
-const unavailableClasses = new Set(["08", "53", "57", "58"]);
-const unavailable = new Set(["40003", "25006", "25P03"]);
+const unavailableClasses = namesIn("08 53 57 58");
+const unavailable = namesIn("40003 25006 25P03");
 
 function sqlStateVerdict(code: string): Verdict {
   const sqlClass = code.slice(0, 2);

@@ -64,13 +64,10 @@ function recorded(thrown: unknown, budget: Budget, within: readonly unknown[]): 
   const props = ownProps(thrown, errors !== undefined, budget);
   if (props !== undefined) kept.props = props;
   const cause = read(thrown, "cause");
-  if (cause !== undefined) Object.assign(kept, nested("cause", recordedWithin(cause, budget, inside)));
+  const keptCause = cause === undefined ? undefined : recordedWithin(cause, budget, inside);
+  if (keptCause !== undefined) kept.cause = keptCause;
   if (errors !== undefined) kept.errors = recordedAll(errors, budget, inside);
   return kept;
-}
-
-function nested(key: "cause", record: ErrorRecord | undefined): Partial<ErrorRecord> {
-  return record === undefined ? {} : { [key]: record };
 }
 
 /** A cause or a nested error; undefined where depth or budget end. */
@@ -169,11 +166,11 @@ function brandOf(error: unknown): Brand | undefined {
   return isSagaError(error) ? "error" : undefined;
 }
 
-const brandSymbols: Record<Brand, readonly symbol[]> = {
-  error: [Symbol.for("rubicon-saga.error")],
-  terminal: [Symbol.for("rubicon-saga.error"), Symbol.for("rubicon-saga.terminal")],
-  retryable: [Symbol.for("rubicon-saga.error"), Symbol.for("rubicon-saga.retryable")],
-};
+const brandSymbols: ReadonlyMap<unknown, readonly symbol[]> = new Map([
+  ["error", [Symbol.for("rubicon-saga.error")]],
+  ["terminal", [Symbol.for("rubicon-saga.error"), Symbol.for("rubicon-saga.terminal")]],
+  ["retryable", [Symbol.for("rubicon-saga.error"), Symbol.for("rubicon-saga.retryable")]],
+]);
 
 /**
  * A real Error that reads as the recorded one did: name, message, stack, code, properties, cause. `isSagaError` and the
@@ -190,8 +187,7 @@ export function reviveError(record: ErrorRecord): Error {
     if (!isPrototypeKey(key) && !ownFields.has(key)) shown(error, key, structuredClone(value));
   if (record.cause !== undefined) hidden(error, "cause", reviveError(record.cause));
   if (record.errors !== undefined) hidden(error, "errors", record.errors.map(reviveError));
-  for (const symbol of record.brand === undefined ? [] : (brandSymbols[record.brand] ?? []))
-    Object.defineProperty(error, symbol, { value: true });
+  for (const symbol of brandSymbols.get(record.brand) ?? []) Object.defineProperty(error, symbol, { value: true });
   return error;
 }
 

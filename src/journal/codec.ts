@@ -1,12 +1,12 @@
 // VALUES AS STORED TEXT: an exact round trip, or a refusal that names the place (design 1.9). The only importer of
 // `devalue`. Each value carries its format's tag, so that one that can't be read is shown as such and spoils no list.
 
-import { types } from "node:util";
 import { DevalueError, parse, stringify } from "devalue";
 import type { StoredValue } from "../core/entry.js";
-import { hasBrand, isSagaError } from "../errors/saga-error.js";
+import { hasBrand } from "../errors/saga-error.js";
 import { PayloadTooLargeError, SerializationError, UsageError } from "../errors/usage-errors.js";
-import { explainRefusal, storableOperations } from "./storable.js";
+import { boundedOperations, deepestNesting, isTooDeep, withinLimit } from "./bounds.js";
+import { explainRefusal, isOf, storableOperations, tagOf } from "./storable.js";
 
 /**
  * What the user puts between text and database: encryption, compression. Text in, text out, synchronously; `decode` gives
@@ -123,14 +123,11 @@ export class Values {
 
 /** What `devalue` does not know by itself. `false` means: not this one. */
 const reducers = {
-  Buffer: (value: unknown) =>
-    types.isUint8Array(value) &&
-    Object.getPrototypeOf(value) === Buffer.prototype &&
-    new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
+  Buffer: (value: unknown) => ArrayBuffer.isView(value) && isOf(value, Buffer.prototype) && bytesOf(value),
   /** An expression that was used with `exec` or `test` remembers where it stopped. */
   RegExpAt: (value: unknown) =>
-    types.isRegExp(value) && value.lastIndex !== 0 && storableOperations.tagOf(value) === "RegExp"
-      ? [new RegExp(value.source, value.flags), value.lastIndex]
+    isOf(value, RegExp.prototype) && tagOf(value as object) === "RegExp" && (value as RegExp).lastIndex !== 0
+      ? [new RegExp(value as RegExp), (value as RegExp).lastIndex]
       : false,
 };
 
@@ -139,60 +136,27 @@ const revivers = {
   RegExpAt: ([expression, lastIndex]: [RegExp, number]) => Object.assign(expression, { lastIndex }),
 };
 
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+const operations = { ...storableOperations, ...boundedOperations };
+
 function write(value: unknown, limit: number): string {
   try {
-    return stringify(value, reducers, { operations: { ...storableOperations, ...measured(limit) } });
+    const text = withinLimit(limit, () => stringify(value, reducers, { operations }));
+    if (!isTooDeep(text)) return text;
   } catch (error) {
-    if (isSagaError(error)) throw error;
+    if (error instanceof PayloadTooLargeError) throw error;
     if (error instanceof DevalueError) throw refusal(error);
-    const why = error instanceof RangeError ? "it is nested too deeply" : "looking at it threw";
-    throw new SerializationError("$", why, { cause: error });
+    if (!(error instanceof RangeError)) throw new SerializationError("$", "looking at it threw", { cause: error });
   }
+  throw new SerializationError("$", `it is nested deeper than ${deepestNesting} levels`);
 }
 
 function refusal(error: DevalueError): SerializationError {
   const { why, at = "", cause } = explainRefusal(error.value);
   return new SerializationError(`$${error.path}${at}`, why, cause === undefined ? {} : { cause });
-}
-
-/**
- * The operations that see bulk, with a count: what is far over the limit is refused before its text is made. The size that
- * is told then is what was counted so far.
- */
-function measured(limit: number) {
-  const stopAt = limit * 4 + 65_536;
-  let seen = 0;
-  const count = (bytes: number) => {
-    seen += bytes;
-    if (seen > stopAt) throw new PayloadTooLargeError(seen, limit);
-  };
-  return {
-    // Asked of each value at each place where it stands, which takes a digit and a comma at least.
-    typeOf: (value: any) => {
-      count(2);
-      return value === null ? ("null" as const) : typeof value;
-    },
-    toPrimitive: (value: any) => {
-      if (typeof value === "string") count(value.length);
-      return value;
-    },
-    viewInfo: (view: NodeJS.ArrayBufferView & { readonly length: number }) => {
-      count(view.byteLength);
-      return ownBytes(view);
-    },
-    toArrayBuffer: (buffer: ArrayBuffer) => {
-      count(buffer.byteLength);
-      return buffer;
-    },
-  };
-}
-
-/** A view of a part of a buffer is stored as a view of that part alone. */
-function ownBytes(view: NodeJS.ArrayBufferView & { readonly length: number }) {
-  const { byteOffset, byteLength, length } = view;
-  const buffer =
-    byteLength === view.buffer.byteLength ? view.buffer : view.buffer.slice(byteOffset, byteOffset + byteLength);
-  return { buffer, byteOffset: 0, byteLength, length, bufferByteLength: byteLength };
 }
 
 function plainText({ format, text }: StoredValue, codec: Codec | undefined): string {
@@ -210,6 +174,8 @@ function throughCodec(format: string, verb: "encode" | "decode", run: () => unkn
     throw new UsageError("codec.failed", `the codec "${format}" could not encode a value`, { cause });
   }
   if (typeof result === "string") return result;
+  // Its rejection would take the process down.
+  if (result instanceof Promise) result.catch(() => {});
   throw new UsageError("codec.failed", `${verb} of the codec "${format}" gave no string; codecs are synchronous`);
 }
 

@@ -12,22 +12,19 @@ class Unreadable {
   }
 }
 
-const viewTags = [
-  "Int8Array",
-  "Uint8Array",
-  "Uint8ClampedArray",
-  "Int16Array",
-  "Uint16Array",
-  "Int32Array",
-  "Uint32Array",
-  "Float32Array",
-  "Float64Array",
-  "BigInt64Array",
-  "BigUint64Array",
-] as const;
+interface BuiltIn {
+  readonly tag: string;
+  /** Looks at an internal slot, which nothing can fake; never at a name that the value gives itself. */
+  readonly is: (value: unknown) => boolean;
+}
 
-/** How each built-in is known: by an internal slot, which nothing can fake, never by a name that it gives itself. */
-const builtIns: ReadonlyMap<object, { readonly tag: string; readonly is: (value: unknown) => boolean }> = new Map(
+const viewClasses = [
+  ...[Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array],
+  ...[Float32Array, Float64Array, BigInt64Array, BigUint64Array],
+];
+
+/** By prototype: the exact one, so that an instance of a subclass is none of these. */
+const builtIns: ReadonlyMap<object, BuiltIn> = new Map(
   [
     { of: Date, tag: "Date", is: types.isDate },
     { of: RegExp, tag: "RegExp", is: types.isRegExp },
@@ -41,9 +38,15 @@ const builtIns: ReadonlyMap<object, { readonly tag: string; readonly is: (value:
     { of: String, tag: "String", is: types.isStringObject },
     { of: Boolean, tag: "Boolean", is: types.isBooleanObject },
     { of: BigInt, tag: "BigInt", is: types.isBigIntObject },
-    ...viewTags.map((tag) => ({ of: globalThis[tag], tag, is: types.isTypedArray })),
+    ...viewClasses.map((view) => ({ of: view, tag: view.name, is: isViewNamed(view.name) })),
   ].map(({ of, tag, is }) => [of.prototype as object, { tag, is }]),
 );
+
+/** The getter is the only one that reads the slot in which a typed array keeps its kind. */
+function isViewNamed(tag: string): (value: unknown) => boolean {
+  const kind = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!;
+  return (value) => kind.call(value) === tag;
+}
 
 function hasSlotOf(prototype: object, getter: string): (value: unknown) => boolean {
   const get = Object.getOwnPropertyDescriptor(prototype, getter)!.get!;
@@ -75,12 +78,23 @@ export const storableOperations = {
   },
 };
 
-function tagOf(value: object): string {
+/** Whether `prototype` is exactly the value's. Never throws. */
+export function isOf(value: unknown, prototype: object): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    return Object.getPrototypeOf(value) === prototype;
+  } catch {
+    return false;
+  }
+}
+
+/** The name under which `devalue` writes the object, or one that it does not know. Never throws. */
+export function tagOf(value: object): string {
   try {
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Object.prototype || prototype === null) return "Object";
     if (Array.isArray(value)) return isPlainArray(value, prototype as object) ? "Array" : foreign;
-    const builtIn = builtIns.get(prototype as object);
+    const builtIn = builtInOf(value, prototype as object);
     if (builtIn === undefined) return foreign;
     return builtIn.is(value) && extraKey(value, builtIn.tag) === undefined ? builtIn.tag : foreign;
   } catch {
@@ -88,15 +102,28 @@ function tagOf(value: object): string {
   }
 }
 
-function isPlainArray(value: readonly unknown[], prototype: object): boolean {
-  return isBuiltInPrototype(prototype, Array.prototype, "concat") && extraKey(value, "Array") === undefined;
+function builtInOf(value: object, prototype: object): BuiltIn | undefined {
+  const ours = builtIns.get(prototype);
+  if (ours !== undefined) return ours;
+  const [of, builtIn] = [...builtIns].find(([, candidate]) => candidate.is(value)) ?? [];
+  return of !== undefined && isSameClassElsewhere(prototype, of) ? builtIn : undefined;
 }
 
-/** Of this realm, or of another one (`structuredClone` and test runners make such): the right place in the chain. */
-function isBuiltInPrototype(prototype: object, ours: object, method: string): boolean {
-  if (prototype === ours) return true;
-  const root = ours === Object.prototype ? prototype : Object.getPrototypeOf(prototype);
-  return root !== null && Object.getPrototypeOf(root) === null && Object.hasOwn(prototype, method);
+/** `structuredClone` and test runners give objects of another realm: the same name at the same place of the chain. */
+function isSameClassElsewhere(prototype: object, ours: object): boolean {
+  return prototype.constructor?.name === ours.constructor.name && chainLength(prototype) === chainLength(ours);
+}
+
+function chainLength(prototype: object | null): number {
+  return prototype === null ? 0 : 1 + chainLength(Object.getPrototypeOf(prototype));
+}
+
+function isPlainArray(value: readonly unknown[], prototype: object): boolean {
+  return isClassOf(prototype, Array.prototype) && extraKey(value, "Array") === undefined;
+}
+
+function isClassOf(prototype: object, ours: object): boolean {
+  return prototype === ours || isSameClassElsewhere(prototype, ours);
 }
 
 /**
@@ -113,7 +140,7 @@ function extraKey(value: object, tag: string): PropertyKey | undefined {
 function shapeOf(value: object): { kind: "plain" | "null-proto"; keys: string[] } | typeof notPlain {
   try {
     const prototype: object | null = Object.getPrototypeOf(value);
-    if (prototype !== null && !isBuiltInPrototype(prototype, Object.prototype, "hasOwnProperty")) return notPlain;
+    if (prototype !== null && !isClassOf(prototype, Object.prototype)) return notPlain;
     const keys = Object.keys(value);
     // What is hidden, and what has a symbol for its name, would be lost.
     if (Reflect.ownKeys(value).length !== keys.length || keys.includes("__proto__")) return notPlain;
@@ -142,12 +169,8 @@ export function explainRefusal(value: unknown): {
 function explainObject(value: object): { readonly why: string; readonly at?: string } {
   const prototype = Object.getPrototypeOf(value);
   const isArray = Array.isArray(value);
-  const plain = prototype === null || isBuiltInPrototype(prototype, Object.prototype, "hasOwnProperty");
-  if (
-    plain ||
-    builtIns.get(prototype)?.is(value) ||
-    (isArray && isBuiltInPrototype(prototype, Array.prototype, "concat"))
-  ) {
+  const plain = prototype === null || isClassOf(prototype, Object.prototype);
+  if (plain || builtInOf(value, prototype)?.is(value) || (isArray && isClassOf(prototype, Array.prototype))) {
     if (plain && Object.hasOwn(value, "__proto__")) return { why: "a property of that name", at: ".__proto__" };
     const lost = Reflect.ownKeys(value).findLast((key) => !isKept(value, key, plain));
     if (typeof lost === "symbol") return { why: `it has a property named by ${String(lost)}` };
