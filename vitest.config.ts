@@ -6,6 +6,7 @@ export default defineConfig({
   resolve: { alias: { "rubicon-saga": door } },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/global-setup.ts"],
     environment: "node",
     pool: "forks",
     testTimeout: 60_000,
