@@ -28,8 +28,13 @@ export function withinLimit<T>(limitBytes: number, write: () => T): T {
 }
 
 function count(bytes: number): void {
+  expectBytes(bytes);
   seen += bytes;
-  if (seen > stopAt) throw new PayloadTooLargeError(seen, limit);
+}
+
+/** Refuses what would take `bytes` more, where that is far over the limit. */
+export function expectBytes(bytes: number): void {
+  if (seen + bytes > stopAt) throw new PayloadTooLargeError(seen + bytes, limit);
 }
 
 /** Operations of `devalue` through which all bulk passes. */

@@ -2,6 +2,8 @@
 // and nothing else; what it refuses it can explain. Knows nothing of formats and limits.
 
 import { types } from "node:util";
+import { PayloadTooLargeError } from "../errors/usage-errors.js";
+import { expectBytes } from "./bounds.js";
 
 /** Stands for a property whose reading threw. Refused like any other foreign object, so that the path is known. */
 class Unreadable {
@@ -88,7 +90,10 @@ export function isOf(value: unknown, prototype: object): boolean {
   }
 }
 
-/** The name under which `devalue` writes the object, or one that it does not know. Never throws. */
+/**
+ * The name under which `devalue` writes the object, or one that it does not know. Throws nothing that the object throws.
+ * @throws PayloadTooLargeError for an array whose keys alone are too many to be listed
+ */
 export function tagOf(value: object): string {
   try {
     const prototype: unknown = Object.getPrototypeOf(value);
@@ -97,7 +102,8 @@ export function tagOf(value: object): string {
     const builtIn = builtInOf(value, prototype as object);
     if (builtIn === undefined) return foreign;
     return builtIn.is(value) && extraKey(value, builtIn.tag) === undefined ? builtIn.tag : foreign;
-  } catch {
+  } catch (error) {
+    if (error instanceof PayloadTooLargeError) throw error;
     return foreign;
   }
 }
@@ -119,6 +125,7 @@ function chainLength(prototype: object | null): number {
 }
 
 function isPlainArray(value: readonly unknown[], prototype: object): boolean {
+  expectBytes(value.length * 2);
   return isClassOf(prototype, Array.prototype) && extraKey(value, "Array") === undefined;
 }
 
@@ -158,8 +165,8 @@ export function explainRefusal(value: unknown): {
 } {
   if (typeof value === "function") return { why: "a function" };
   if (typeof value === "symbol") return { why: "a symbol" };
-  if (value instanceof Unreadable) return { why: "reading it threw", cause: value.cause };
   try {
+    if (value instanceof Unreadable) return { why: "reading it threw", cause: value.cause };
     return explainObject(value as object);
   } catch (cause) {
     return { why: "looking at it threw", cause };
