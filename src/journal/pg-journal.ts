@@ -10,7 +10,9 @@ import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import { sha256 } from "../platform/digest.js";
 import { Batcher, type Offered } from "../store/batcher.js";
 import type { Database } from "../store/db.js";
-import { type NewRow, type RunChange, readNonces, rowsAfter, type StoredRow } from "../store/entries.js";
+import type { NewRow, RunChange } from "../store/entries.js";
+import { readNonces, rowsAfter, type StoredRow } from "../store/journal-rows.js";
+import type { Notice } from "../store/notify.js";
 import {
   findRunById,
   keepShape,
@@ -26,12 +28,6 @@ import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
 import { readEntries, writeEntries } from "./entries-text.js";
 import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
 import { entriesFormat, packValue, rowFacts, unpackValue } from "./pg-rows.js";
-
-/** What others may want to hear of, once it is committed. Hints: whoever misses one finds out by looking. */
-export type Notice =
-  | { readonly kind: "ready" }
-  | { readonly kind: "ended"; readonly key: string; readonly runId: string }
-  | { readonly kind: "poked"; readonly key: string; readonly worker: string };
 
 export interface PgJournalOptions {
   readonly database: Database;
@@ -124,7 +120,7 @@ export class PgJournal implements Journal {
     if (offered.kind === "taken") return offered;
     const { at, awaited, poked } = offered.row;
     const { key, runId } = offer.header;
-    if (awaited) this.#announce({ kind: "ended", key, runId });
+    if (awaited) this.#announce({ kind: "ended", runId });
     if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
     if (offer.projection?.claim === "free" && offer.projection.dueAt <= at) this.#announce({ kind: "ready" });
     return {

@@ -3,8 +3,10 @@
 
 import { StoreError } from "../errors/store-errors.js";
 import { systemClock } from "../platform/clock.js";
-import type { Connection, Database } from "./db.js";
-import { type AppendedRow, appendRow, appendRows, type NewRow, readNonces } from "./entries.js";
+import type { Connection } from "./connection.js";
+import type { Database } from "./db.js";
+import { type AppendedRow, appendRow, appendRows, type NewRow } from "./entries.js";
+import { readNonces } from "./journal-rows.js";
 import { retryStatement } from "./retry.js";
 import type { Runner } from "./sql.js";
 import { classifySqlError, storeError } from "./sql-error.js";

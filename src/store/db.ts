@@ -6,7 +6,9 @@ import { OptionsInvalidError } from "../errors/usage-errors.js";
 import { type Clock, systemClock } from "../platform/clock.js";
 import { sha256 } from "../platform/digest.js";
 import { type LogSink, safeLogger, silentLogger } from "../platform/log.js";
+import { type Connection, PooledConnection, type SessionRules } from "./connection.js";
 import { DatabaseClock } from "./database-clock.js";
+import { Permits } from "./permits.js";
 import { retryStatement } from "./retry.js";
 import { quoteIdentifier, type Runner, type SqlRow, type SqlValue, type Statement } from "./sql.js";
 import { classifySqlError, storeError } from "./sql-error.js";
@@ -31,21 +33,8 @@ export interface DatabaseOptions {
   readonly clock?: Clock;
   /** Replaces the database's clock: milliseconds since the epoch. For tests. */
   readonly now?: () => number;
-  /** Called before a connection is opened, and again after one could not be: brings up an embedded server. */
+  /** Called when a connection could not be opened, which is then tried once more: brings an embedded server up again. */
   readonly ensureServer?: () => Promise<void>;
-}
-
-/** One connection, taken out of a pool until it is released. `run` is one try and throws what `pg` threw. */
-export interface Connection extends Runner {
-  /** READ COMMITTED; commits when `work` resolves. */
-  transaction<T>(work: () => Promise<T>): Promise<T>;
-  /** It was lost, or must not be used again. */
-  readonly broken: boolean;
-  /** Statements that don't come from a `Statement`: `begin`, `set local`, a user's own. */
-  raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
-  readonly client: pg.ClientBase;
-  /** Gives it back; with `destroy` it is closed instead. Once. */
-  release(destroy?: boolean): void;
 }
 
 /** `run` retries; each statement given to it must be safe to run twice. */
@@ -74,9 +63,6 @@ export interface Database extends Runner {
   close(): Promise<void>;
 }
 
-/** All results as text, whatever parsers the user registered with `pg`. */
-const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
-
 /** The user's defaults may say REPEATABLE READ, where a lost number is an error instead of an answer. */
 const pinned = "set session characteristics as transaction isolation level read committed";
 
@@ -85,7 +71,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return new PgDatabase(options);
 }
 
-class PgDatabase implements Database {
+class PgDatabase implements Database, SessionRules {
   readonly schemaName: string;
   readonly pooled: boolean;
   readonly clock: DatabaseClock;
@@ -96,6 +82,7 @@ class PgDatabase implements Database {
   readonly #ownPool: boolean;
   readonly #texts = new Map<Statement, { readonly text: string; readonly name: string }>();
   #stepPool: pg.Pool | undefined;
+  #stepPermits: Permits | undefined;
   #isolation: Promise<boolean> | undefined;
   #closed = false;
 
@@ -178,12 +165,24 @@ class PgDatabase implements Database {
   }
 
   async connectForStep(): Promise<Connection> {
-    if (!this.#ownPool) return this.#checkOut(this.#pool);
-    if (this.#stepPool === undefined) {
-      this.#stepPool = this.#openPool(this.#options.database as string, this.#options.maxTransactions ?? 5);
-      this.#stepPool.on("error", this.#onPoolError);
+    if (this.#ownPool) return this.#checkOut(this.#stepsOwnPool());
+    // Of a user's pool the steps get what is not needed to record how they ended: or all would wait for one another (PG-8).
+    this.#stepPermits ??= new Permits(Math.max(1, (this.#pool.options.max ?? 10) - leastConnections + 1));
+    const giveBack = await this.#stepPermits.take();
+    try {
+      return new PooledConnection(await this.#pool.connect(), this, giveBack);
+    } catch (error) {
+      giveBack();
+      throw error;
     }
-    return this.#checkOut(this.#stepPool);
+  }
+
+  #stepsOwnPool(): pg.Pool {
+    if (this.#stepPool !== undefined) return this.#stepPool;
+    const pool = this.#openPool(this.#options.database as string, this.#options.maxTransactions ?? 5);
+    pool.on("error", this.#onPoolError);
+    this.#stepPool = pool;
+    return pool;
   }
 
   async close(): Promise<void> {
@@ -219,8 +218,14 @@ class PgDatabase implements Database {
 
   async #checkOut(pool: pg.Pool): Promise<Connection> {
     if (this.#closed) throw new StoreError("store.closed", "the executor was closed");
-    await this.#options.ensureServer?.();
-    return new PooledConnection(await pool.connect(), this);
+    const { ensureServer } = this.#options;
+    try {
+      return new PooledConnection(await pool.connect(), this);
+    } catch (error) {
+      if (ensureServer === undefined || classifySqlError(error)?.code !== "store.unavailable") throw error;
+      await ensureServer();
+      return new PooledConnection(await pool.connect(), this);
+    }
   }
 
   /** Whether the server's default isolation would break our statements, on connections whose session isn't ours to set. */
@@ -246,80 +251,6 @@ class PgDatabase implements Database {
       this.#texts.set(statement, prepared);
     }
     return prepared;
-  }
-}
-
-class PooledConnection implements Connection {
-  readonly client: pg.PoolClient;
-  readonly #database: PgDatabase;
-  #broken = false;
-  #released = false;
-  #inTransaction = false;
-
-  constructor(client: pg.PoolClient, database: PgDatabase) {
-    this.client = client;
-    this.#database = database;
-    // PG-1: a client that is taken out has no listener of the pool's.
-    client.on("error", this.#onError);
-  }
-
-  get broken(): boolean {
-    return this.#broken;
-  }
-
-  async run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    if (this.#inTransaction || !(await this.#database.needsPinning(this))) return this.#run(statement, values);
-    return this.transaction(() => this.#run(statement, values));
-  }
-
-  async #run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    const { text, name } = this.#database.prepare(statement);
-    const query = { text, values: [...values], types: asText, ...(this.#database.pooled ? {} : { name }) };
-    const result = await this.#watched(this.client.query(query));
-    return result.rows;
-  }
-
-  async raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#watched(values === undefined ? this.client.query(text) : this.client.query(text, [...values]));
-  }
-
-  async transaction<T>(work: () => Promise<T>): Promise<T> {
-    await this.raw("begin isolation level read committed");
-    this.#inTransaction = true;
-    try {
-      const result = await work();
-      const { command } = await this.raw("commit");
-      // A transaction that had failed answers a commit with ROLLBACK, and no error.
-      if (command === "ROLLBACK") throw new StoreError("store.unavailable", "the transaction was rolled back");
-      return result;
-    } catch (error) {
-      await this.raw("rollback").catch(() => {
-        this.#broken = true;
-      });
-      throw error;
-    } finally {
-      this.#inTransaction = false;
-    }
-  }
-
-  release(destroy = false): void {
-    if (this.#released) return;
-    this.#released = true;
-    this.client.release(destroy || this.#broken);
-    this.client.off("error", this.#onError);
-  }
-
-  readonly #onError = (): void => {
-    this.#broken = true;
-  };
-
-  async #watched<T>(query: Promise<T>): Promise<T> {
-    try {
-      return await query;
-    } catch (error) {
-      if (classifySqlError(error)?.broken) this.#broken = true;
-      throw error;
-    }
   }
 }
 

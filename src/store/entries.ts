@@ -1,4 +1,4 @@
-// THE ROWS OF JOURNALS: one append, a batch of appends, reading. Each takes a number, or finds it taken and writes nothing
+// APPENDING TO JOURNALS: one row, or one each of several runs. Each takes a number, or finds it taken and writes nothing
 // (design 1.2, 3.2). What the run's row shows of an append is written in the same statement.
 
 import type { StoredText } from "./runs.js";
@@ -64,15 +64,6 @@ export interface AppendedRow {
   readonly awaited: boolean;
   /** The worker that drives the run, when somebody else wrote this. */
   readonly poked?: string;
-}
-
-/** A row as it was stored. */
-export interface StoredRow {
-  readonly number: number;
-  readonly format: string;
-  readonly payload: string;
-  readonly nonce: string;
-  readonly at: number;
 }
 
 const rowColumns = "run, number, kind, step, format, payload, writer, nonce, only_last, loss, at";
@@ -208,7 +199,7 @@ export interface AppendOptions {
   readonly now: number | null;
 }
 
-/** Undefined when the number is taken, be it by an earlier try of this very offer: see {@link readNonces}. */
+/** Undefined when the number is taken, be it by an earlier try of this very offer: see `readNonces`. */
 export async function appendRow(
   runner: Runner,
   row: NewRow,
@@ -235,7 +226,7 @@ export async function appendRows(
   return new Map(appended.map((row) => [textOf(row, "nonce"), readAppended(row)]));
 }
 
-function readAppended(row: SqlRow): AppendedRow {
+export function readAppended(row: SqlRow): AppendedRow {
   const poked = optionalText(row, "poked");
   return {
     nonce: textOf(row, "nonce"),
@@ -243,49 +234,4 @@ function readAppended(row: SqlRow): AppendedRow {
     awaited: row.awaited === "true",
     ...(poked === undefined ? {} : { poked }),
   };
-}
-
-const noncesAt: Statement = (schema) => `
-  select j.run::text as run, j.number::text as number, j.nonce::text as nonce, ${millis("j.at")} as at, (r.awaited and r.state = 3)::text as awaited
-  from unnest($1::bigint[], $2::integer[]) o(run, number)
-  join ${schema}.journal j on j.run = o.run and j.number = o.number
-  left join ${schema}.runs r on r.id = j.run`;
-
-/**
- * What stands at these numbers, by `run/number`. An offer that got no row back may have been in since an earlier try whose answer was lost:
- * it is refused only when another's nonce stands there. Absence proves nothing: the earlier try may yet commit.
- */
-export async function readNonces(
-  runner: Runner,
-  rows: readonly { readonly run: string; readonly number: number }[],
-): Promise<ReadonlyMap<string, AppendedRow>> {
-  const found = await runner.run(noncesAt, [rows.map((row) => row.run), rows.map((row) => row.number)]);
-  return new Map(found.map((row) => [`${row.run}/${row.number}`, readAppended(row)]));
-}
-
-/**
- * Rows after a number, oldest first. Failed attempts that a later one makes superfluous are left out, unless an owner was
- * lost in between: from then on the earlier one tells since when an attempt had been under way.
- */
-const readRows: Statement = (schema) => `
-  with n as materialized (
-    select number, only_last, count(*) filter (where loss) over (order by number) as losses
-    from ${schema}.journal where run = $1::bigint and number > $2::integer
-  )
-  select j.number::text as number, j.format::text as format, j.payload::text as payload, j.nonce::text as nonce,
-    ${millis("j.at")} as at
-  from ${schema}.journal j
-  where j.run = $1::bigint and j.number > $2::integer and (j.only_last is null
-    or j.number in (select max(number) from n where only_last is not null group by only_last, losses))
-  order by j.number`;
-
-export async function rowsAfter(runner: Runner, run: string, after: number): Promise<readonly StoredRow[]> {
-  const rows = await runner.run(readRows, [run, after]);
-  return rows.map((row) => ({
-    number: numberOf(row, "number"),
-    format: textOf(row, "format"),
-    payload: textOf(row, "payload"),
-    nonce: textOf(row, "nonce"),
-    at: numberOf(row, "at"),
-  }));
 }

@@ -1,7 +1,8 @@
 // WHETHER A SCHEMA IS THERE, WHOLE AND OF THE RIGHT AGE, and bringing it there (design 3.1).
 
 import { StoreError } from "../errors/store-errors.js";
-import type { Connection, Database } from "./db.js";
+import type { Connection } from "./connection.js";
+import type { Database } from "./db.js";
 import { expectedObjects, type Migration, migrationSql, readMigrations } from "./migrations.js";
 import { numberOf, quoteIdentifier, type Runner, type SqlRow, type Statement, textOf } from "./sql.js";
 import { sqlStateOf } from "./sql-error.js";

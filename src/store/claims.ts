@@ -1,0 +1,179 @@
+// WHICH RUNS A WORKER TAKES UP: due ones become ready, ready ones are claimed by what the worker can run. Each claim writes
+// its `taken_up` in the same statement: every taking up is a fact (design 1.3, 3.1).
+
+import { type RunRow, readRun, runColumns } from "./runs.js";
+import { clockOr, micros, millis, numberOf, optionalNumber, type Runner, type Statement, textOf } from "./sql.js";
+import { classifySqlError } from "./sql-error.js";
+
+/** What a worker can run, and how far its claims of it have come. */
+export interface ClaimGroup {
+  readonly saga: string;
+  readonly version: number;
+  readonly shapeHash: string;
+  /** Ranks below this are not looked at: microseconds since the epoch, as {@link ClaimedRun.rank}. See `ClaimBounds`. */
+  readonly fromRank?: string;
+}
+
+/** What is written for one run of a claim: made before it is known which runs there are. */
+export interface TakingUpRow {
+  readonly token: string;
+  readonly nonce: string;
+  readonly payload: string;
+}
+
+export interface ClaimOptions {
+  /** The worker's id. */
+  readonly worker: string;
+  readonly groups: readonly ClaimGroup[];
+  /** One a run at most: as many as the worker has free slots. */
+  readonly offers: readonly TakingUpRow[];
+  /** Of the payloads. */
+  readonly format: string;
+  /** Claims runs that may have taken their workers down, instead of the others. Offer one. */
+  readonly suspects: boolean;
+  readonly now: number | null;
+}
+
+export interface ClaimedRun {
+  readonly run: RunRow;
+  readonly token: string;
+  readonly nonce: string;
+  readonly payload: string;
+  /** The number that the claim took; 1: nothing happened to the run before, and its journal need not be read. */
+  readonly number: number;
+  readonly at: number;
+  /** Microseconds since the epoch, decimal digits. */
+  readonly rank: string;
+}
+
+/** SKIP LOCKED: racing workers promote different rows. The state decides the index: one predicate each. */
+const promote: Statement = (schema) => `
+  with due as materialized (
+    select id from ${schema}.runs where state = 1 and due_at <= ${clockOr("$2")}
+    order by due_at limit $1::integer for update skip locked
+  )
+  update ${schema}.runs r set state = case when r.crashes >= 2 then 4 else 0 end
+  from due where r.id = due.id returning r.id::text as key`;
+
+/** Makes scheduled runs whose time has come claimable; the number of them. */
+export async function promoteDue(runner: Runner, limit: number, now: number | null): Promise<number> {
+  return (await runner.run(promote, [limit, now])).length;
+}
+
+const nextDue: Statement = (schema) => `select ${millis("min(due_at)")} as due_at from ${schema}.runs where state = 1`;
+
+/** When the next scheduled run is due: milliseconds since the epoch; undefined when none is. */
+export async function nextDueAt(runner: Runner): Promise<number | undefined> {
+  const [row] = await runner.run(nextDue, []);
+  return row && optionalNumber(row, "due_at");
+}
+
+/**
+ * Per group an index probe, so that a flood of one saga costs the others nothing; of the candidates the first of each group
+ * come first, then by rank. Rows are locked, skipping those that another claim holds; then each `taken_up` takes the number
+ * after the last; then only those runs change hands whose number was won. A racing cancel or signal that took the number
+ * meanwhile leaves the run as it was, to be claimed again. A worker that was declared dead claims nothing.
+ */
+const claim = (state: 0 | 4): Statement => {
+  const payload = "f.payload";
+  return (schema) => `
+  with t as materialized (select set_config('lock_timeout', '50ms', true)),
+  g as materialized (
+    select * from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as g(saga, version, shape_hash, from_rank)
+    where exists (select 1 from ${schema}.workers w where w.id = $5::bigint and w.dead_at is null)
+  ), c as materialized (
+    select y.id, y.rank, y.place from g cross join lateral (
+      select x.id, x.rank, row_number() over (order by x.rank) as place from (
+        select r.id, r.rank from ${schema}.runs r
+        where r.state = ${state} and r.saga = g.saga and r.version = g.version and r.shape_hash = g.shape_hash
+          and r.rank >= coalesce(to_timestamp(g.from_rank::double precision / 1000000), '-infinity')
+        order by r.rank limit 2 * $6::integer + $12::integer
+      ) x
+    ) y
+  ), l as materialized (
+    select r.id from t, (select id, rank, place from c order by place, rank limit 2 * $6::integer + $12::integer) x
+    join ${schema}.runs r on r.id = x.id
+    where r.state = ${state} order by x.place, x.rank limit $6::integer offset $12::integer for update of r skip locked
+  ), n as materialized (
+    select l.id, row_number() over (order by l.id) as place, coalesce(
+      (select j.number from ${schema}.journal j where j.run = l.id order by j.number desc limit 1), 0) + 1 as number
+    from l
+  ), f as materialized (
+    select * from unnest($7::text[], $8::text[], $9::text[]) with ordinality as f(token, nonce, payload, place)
+  ), i as (
+    insert into ${schema}.journal (run, number, kind, format, payload, writer, nonce, at)
+    select n.id, n.number, 'taken_up', $10::text, ${payload}, f.token, f.nonce, ${clockOr("$11")}
+    from n join f on f.place = n.place order by n.id
+    on conflict do nothing
+    returning run, number, nonce, writer, payload, at
+  ), u as (
+    update ${schema}.runs r set state = 2, owner = i.writer, owner_worker = $5::bigint, poke = 0,
+      status = case when r.status in ('pending', 'waiting') then 'running' else r.status end
+    from i where r.id = i.run
+    returning ${runColumns("r")}, ${micros("r.rank")} as rank, i.writer::text as token, i.nonce::text as nonce,
+      i.number::text as number, i.payload::text as payload, ${millis("i.at")} as at
+  )
+  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, created_at, start_at,
+    rank, token, nonce, number, payload, at from u order by rank::bigint`;
+};
+
+const claimReady = claim(0);
+const claimSuspects = claim(4);
+
+/**
+ * Takes up as many runs as there are offers. One try of one statement: a claim whose answer is lost is found by the beat,
+ * which names all runs of the worker. Runs whose journal is blocked by an open transaction are left.
+ */
+export async function claimRuns(runner: Runner, options: ClaimOptions): Promise<readonly ClaimedRun[]> {
+  if (options.groups.length === 0 || options.offers.length === 0) return [];
+  try {
+    return await claimOnce(runner, options, 0);
+  } catch (error) {
+    if (!classifySqlError(error)?.lockTimeout) throw error;
+    return claimOneByOne(runner, options);
+  }
+}
+
+/** One locked journal fails the whole statement; so each run gets one of its own, and the locked ones are passed by. */
+async function claimOneByOne(runner: Runner, options: ClaimOptions): Promise<readonly ClaimedRun[]> {
+  const claimed: ClaimedRun[] = [];
+  let passed = 0;
+  for (const offer of options.offers) {
+    try {
+      const [run] = await claimOnce(runner, { ...options, offers: [offer] }, passed);
+      if (run === undefined) break;
+      claimed.push(run);
+    } catch (error) {
+      if (!classifySqlError(error)?.lockTimeout) throw error;
+      passed += 1;
+    }
+  }
+  return claimed;
+}
+
+async function claimOnce(runner: Runner, options: ClaimOptions, passed: number): Promise<readonly ClaimedRun[]> {
+  const { groups, offers, worker, format, suspects, now } = options;
+  const rows = await runner.run(suspects ? claimSuspects : claimReady, [
+    groups.map((group) => group.saga),
+    groups.map((group) => group.version),
+    groups.map((group) => group.shapeHash),
+    groups.map((group) => group.fromRank ?? null),
+    worker,
+    offers.length,
+    offers.map((offer) => offer.token),
+    offers.map((offer) => offer.nonce),
+    offers.map((offer) => offer.payload),
+    format,
+    now,
+    passed,
+  ]);
+  return rows.map((row) => ({
+    run: readRun(row),
+    token: textOf(row, "token"),
+    nonce: textOf(row, "nonce"),
+    payload: textOf(row, "payload"),
+    number: numberOf(row, "number"),
+    at: numberOf(row, "at"),
+    rank: textOf(row, "rank"),
+  }));
+}
