@@ -1,14 +1,22 @@
-// THE TABLE OF 1.1 AND THE FLOW OF DATA, CHECKED BY THE COMPILER: for each element of a list `unknown`, or the faults that
-// it has as texts. `steps: S & CheckedSteps<S, …>` then refuses exactly that element, and the error shows the text.
+// THE TABLE OF 1.1 AND THE FLOW OF DATA, CHECKED BY THE COMPILER: each element of a list becomes itself, or the texts of
+// its faults, which no step can be assigned to. The error then stands at that element and reads "not assignable to" the
+// text. Single quotes, because the compiler escapes double ones.
 
 import type { AllKeys, EmptyContext, IsAny, NotPlain, Provided } from "./context-types.js";
 import type { Undoing } from "./step-options.js";
 import type { Step } from "./typed-step.js";
 
-/** What a list has to be beside itself. A list that is no tuple can't be looked into and is checked at run time only. */
+/**
+ * What a list has to be: itself where it has no fault, so that `Steps` can be inferred from it. A list that is no tuple
+ * can't be looked into and is checked at run time only.
+ */
 export type CheckedSteps<Steps extends readonly unknown[], Input> = number extends Steps["length"]
-  ? unknown
-  : CheckFrom<Steps, Input, never, never, readonly []>;
+  ? Steps
+  : Steps extends readonly []
+    ? "a saga has at least one step"
+    : Steps extends CheckFrom<Steps, Input, never, never, readonly []>
+      ? Steps
+      : CheckFrom<Steps, Input, never, never, readonly []>;
 
 /** Walks the list, with the context so far, the names so far, and the name of the pivot once it was passed. */
 type CheckFrom<
@@ -27,6 +35,7 @@ type CheckFrom<
         readonly [
           ...Checked,
           Verdict<
+            First,
             | NameFault<Name, Names>
             | PlaceFault<Name, U, Pivot>
             | NeedsFault<Name, Context, Needs>
@@ -44,29 +53,29 @@ type CheckFrom<
       >
   : Checked;
 
-type Verdict<Faults> = [Faults] extends [never] ? unknown : Faults;
+type Verdict<Element, Faults> = [Faults] extends [never] ? Element : Faults;
 
 type NameFault<Name extends string, Names extends string> = string extends Name
   ? never
   : Name extends Names
-    ? `step "${Name}": an earlier step has the same name; use named(step, "another name")`
+    ? `step '${Name}': an earlier step has the same name; use named(step, 'another name')`
     : Name extends "" | "compensate" | "__proto__" | `${string}/${string}`
-      ? `step "${Name}": a name is not empty, contains no "/", and is not reserved`
+      ? `step '${Name}': a name is not empty, contains no '/', and is not reserved`
       : never;
 
 /** The table of 1.1. A step whose way of being undone is not known to the compiler is checked at run time. */
 type PlaceFault<Name extends string, U extends Undoing, Pivot extends string> = Undoing extends U
   ? never
   : U extends "both"
-    ? `step "${Name}": has both compensate and nothingToUndo; keep one of the two`
+    ? `step '${Name}': has both compensate and nothingToUndo; keep one of the two`
     : [Pivot] extends [never]
       ? U extends "neither"
-        ? `step "${Name}": can be rolled back, so it needs compensate, or nothingToUndo: true`
+        ? `step '${Name}': can be rolled back, so it needs compensate, or nothingToUndo: true`
         : never
       : U extends "pivot"
-        ? `step "${Name}": is a second pivot, after "${Pivot}"; a saga has at most one`
+        ? `step '${Name}': is a second pivot, after '${Pivot}'; a saga has at most one`
         : U extends "compensate"
-          ? `step "${Name}": comes after the pivot "${Pivot}", where nothing is undone, so it can't have compensate`
+          ? `step '${Name}': comes after the pivot '${Pivot}', where nothing is undone, so it can't have compensate`
           : never;
 
 /** A fault for each key that is wanting; where no single key is to blame (a union, say), one for the whole. */
@@ -74,24 +83,24 @@ type NeedsFault<Name extends string, Context, Needs> =
   Satisfies<Context, Needs> extends true
     ? never
     : [UnmetKey<Context, Needs>] extends [never]
-      ? `step "${Name}": needs a context that the input and the earlier steps don't provide`
-      : `step "${Name}": needs ${UnmetKey<Context, Needs>}`;
+      ? `step '${Name}': needs a context that the input and the earlier steps don't provide`
+      : `step '${Name}': needs ${UnmetKey<Context, Needs>}`;
 
-type UnmetKey<Context, Needs> = Needs extends object
+type UnmetKey<Context, Needs> = [Needs] extends [object]
   ? { [K in keyof Needs & string]-?: KeyFault<Context, Needs, K> }[keyof Needs & string]
   : never;
 
 type KeyFault<Context, Needs, K extends keyof Needs & string> = K extends keyof Context
   ? Satisfies<Pick<Context, K>, Pick<Needs, K>> extends true
     ? never
-    : Satisfies<Required<Pick<Context, K>>, Pick<Needs, K>> extends true
-      ? `"${K}", which the input and the earlier steps don't always provide`
-      : `another type of "${K}" than the input or an earlier step provides`
+    : Satisfies<{ [P in K]: Exclude<Context[P], undefined> }, Pick<Needs, K>> extends true
+      ? `'${K}', which the input and the earlier steps don't always provide`
+      : `another type of '${K}' than the input or an earlier step provides`
   : Satisfies<EmptyContext, Pick<Needs, K>> extends true
     ? never
     : K extends AllKeys<Context>
-      ? `"${K}", which the input and the earlier steps don't always provide`
-      : `"${K}", which neither the input nor an earlier step provides`;
+      ? `'${K}', which the input and the earlier steps don't always provide`
+      : `'${K}', which neither the input nor an earlier step provides`;
 
 /**
  * Whether a context is what a step needs. Only the keys that the step speaks of are compared: TypeScript refuses an object
@@ -112,8 +121,8 @@ type KeysOfAny<T> = T extends unknown ? keyof T : never;
 
 type OutputFault<Name extends string, Given> = [NotPlain<Given>] extends [never]
   ? never
-  : `step "${Name}": gives ${NotPlain<Given>}; an output is a plain object or nothing`;
+  : `step '${Name}': gives ${NotPlain<Given>}; an output is a plain object or nothing`;
 
 type TwiceFault<Name extends string, Context, Given> = [NotPlain<Given>] extends [never]
-  ? `step "${Name}": gives "${AllKeys<Given> & AllKeys<Context> & string}", which the input or an earlier step gives already; use named(step, "…", { into: "…" })`
+  ? `step '${Name}': gives '${AllKeys<Given> & AllKeys<Context> & string}', which the input or an earlier step gives already; use named(step, '…', { into: '…' })`
   : never;

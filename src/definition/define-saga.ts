@@ -37,8 +37,11 @@ export interface SagaOptions<Steps extends readonly unknown[], Schema extends St
   readonly version: number;
   /** Parses the input, once, when a run is started; has to make a plain object of it. Without one a saga takes no input. */
   readonly input?: Schema & CheckedInput<Schema>;
-  /** At least one. A faulty element does not compile, and its error names the step and the fault. */
-  readonly steps: Steps & CheckedSteps<Steps, InputContext<Schema>>;
+  /**
+   * At least one, made by `step`, `pivot` or `named`. A faulty element does not compile, and its error names the step and
+   * the fault. A list typed as `Step[]` can't be looked into: it is checked at run time only, and its context is `any`.
+   */
+  readonly steps: CheckedSteps<Steps, InputContext<Schema>>;
   /** From `startAt` on; passed before the pivot, everything is undone and the run ends `timed_out`. Default: no limit. */
   readonly maxDuration?: Duration | undefined;
   /** The saga's own output, a pure function of the whole context. Default: the outputs of all steps, merged. */
@@ -78,13 +81,13 @@ export function defineSaga<
     "maxDuration",
     "output",
   ]);
-  const name = read.name("name", nameFault);
+  const name = read.name("name", read.value("name"), nameFault);
   const version = readVersion(read);
   const input = read.schema("input");
   const output = read.function<SagaDefinition["output"]>("output");
   const maxDurationMs = read.duration("maxDuration", { positive: true });
   const steps = readSteps(read);
-  if (read.faults.length > 0) throw new SagaInvalidError(name || "(without a name)", read.faults);
+  if (read.faults.length > 0) throw new SagaInvalidError(name || "(no valid name)", read.faults);
   return markSaga({
     name,
     version,

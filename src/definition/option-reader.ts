@@ -29,12 +29,12 @@ export class OptionReader {
     this.faults.push({ at, fault });
   }
 
-  /** Refuses an option that `faultOf` finds a fault with; gives it back as a string either way. */
-  name(at: string, faultOf: (value: unknown) => string | undefined): string {
-    const value = this.#given[at];
+  /** A name, by its rules; empty when it breaks them. */
+  name(at: string, value: unknown, faultOf: (value: unknown) => string | undefined): string {
     const fault = faultOf(value);
-    if (fault !== undefined) this.refuse(at, fault);
-    return String(typeof value === "string" ? value : "");
+    if (fault === undefined) return value as string;
+    this.refuse(at, fault);
+    return "";
   }
 
   function<F>(name: string): F | undefined {

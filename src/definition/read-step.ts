@@ -24,7 +24,7 @@ export function readStep(options: unknown, pivot: boolean): StepDefinition {
   const output = read.schema("output");
   const policy = read.policy("policy");
   const step: StepDefinition = {
-    name: read.name("name", stepNameFault),
+    name: read.name("name", read.value("name"), stepNameFault),
     pivot,
     run: readRun(read),
     nothingToUndo: read.flag("nothingToUndo"),

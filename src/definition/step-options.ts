@@ -66,7 +66,7 @@ export interface AttemptOptions<Name extends string, Context, Returned, Transact
         context: Context,
         tools: RunTools,
       ) => Transactional extends true
-        ? `step "${Name}": a transactional step is never in doubt, so it takes no reconcile`
+        ? `step '${Name}': a transactional step is never in doubt, so it takes no reconcile`
         : MaybePromise<Reconciliation<NoInfer<Accepted<Returned, Schema>>>>)
     | undefined;
   /** Parses what `run` and `reconcile` give, once, when it is recorded. Any Standard Schema. Default: it is taken as it is. */
@@ -104,9 +104,9 @@ export interface StepOptions<Name extends string, Context, Returned, Undone, Not
 /** What {@link pivot} takes. */
 export interface PivotOptions<Name extends string, Context, Returned, Transactional, Schema>
   extends AttemptOptions<Name, Context, Returned, Transactional, Schema> {
-  readonly compensate?: `pivot "${Name}": a pivot can't be undone, so it takes no compensate`;
-  readonly nothingToUndo?: `pivot "${Name}": a pivot can't be undone, so it takes no nothingToUndo`;
-  readonly compensationRetry?: `pivot "${Name}": a pivot can't be undone, so it takes no compensationRetry`;
+  readonly compensate?: `pivot '${Name}': a pivot can't be undone, so it takes no compensate`;
+  readonly nothingToUndo?: `pivot '${Name}': a pivot can't be undone, so it takes no nothingToUndo`;
+  readonly compensationRetry?: `pivot '${Name}': a pivot can't be undone, so it takes no compensationRetry`;
 }
 
 /** How a step answers "how is it undone?". `both` and `neither` are faults, `neither` only where it may be rolled back. */

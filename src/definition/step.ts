@@ -70,13 +70,13 @@ export function named<
   options: { readonly into?: Into } = {},
 ): Step<Name, Needs, GivenUnder<Given, Into>, U> {
   const read = new OptionReader(options, "named()", ["into"]);
-  const nameFault = stepNameFault(name);
-  if (nameFault !== undefined) read.refuse("name", nameFault);
-  const into = read.value("into");
-  const intoFault = into === undefined ? undefined : contextKeyFault(into);
-  if (intoFault !== undefined) read.refuse("into", intoFault);
-  const faults = faultsOfStep(original);
-  if (faults === undefined) read.refuse("step", `${shownValue(original)} was not made by step(), pivot() or named()`);
-  const copy = { ...original, name, ...(into === undefined ? {} : { into: String(into) }) };
-  return markStep(copy, [...(faults ?? []), ...read.faults]) as never;
+  const newName = read.name("name", name, stepNameFault);
+  const into = read.value("into") === undefined ? original?.into : read.name("into", options.into, contextKeyFault);
+  const own = faultsOfStep(original);
+  if (own === undefined) read.refuse("step", `${shownValue(original)} was not made by step(), pivot() or named()`);
+  const kept = (own ?? []).filter(({ at }) => at !== "name");
+  return markStep({ ...original, name: newName, ...(into === undefined ? {} : { into }) }, [
+    ...kept,
+    ...read.faults,
+  ]) as never;
 }
