@@ -3,16 +3,19 @@
 
 import type { Entry, Row } from "../core/entry.js";
 import type { Projection, RunStatus } from "../core/projection.js";
-import { UsageError } from "../errors/usage-errors.js";
+import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { readEntries, writeEntries } from "./entries-text.js";
 import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+import { rowFacts } from "./pg-rows.js";
 
 interface StoredRow {
   readonly at: number;
   readonly nonce: string;
   readonly payload: string;
+  /** Of rows with the same mark only the last need be read. */
+  readonly onlyLast?: string;
 }
 
 interface StoredRun {
@@ -22,6 +25,8 @@ interface StoredRun {
   readonly position: number;
   /** The row with number n stands at n - 1. */
   readonly rows: StoredRow[];
+  /** How often an owner was lost: a failed attempt after one does not stand for those before it. */
+  losses: number;
   /** JSON of what the last offer that had one says of the run. */
   projection: string;
   endedAt?: number;
@@ -49,16 +54,17 @@ export class MemoryJournal implements Journal {
     takenUp?: { readonly entry: Entry; readonly nonce: string },
   ): Promise<{ readonly header: RunHeader; readonly created: boolean; readonly row?: Row }> {
     const existing = this.#runs.get(start.runId);
-    if (existing !== undefined) return { header: readHeader(existing), created: false };
+    if (existing !== undefined) return startedBefore(existing, takenUp?.nonce);
     const now = this.now();
     const header: RunHeader = { ...start, key: this.#chance.id(), createdAt: now, startAt: start.startAt ?? now };
     const run: StoredRun = {
       header: JSON.stringify(header),
       position: this.#runs.size,
       rows: [],
+      losses: 0,
       projection: JSON.stringify(firstProjection(header, takenUp?.entry)),
     };
-    if (takenUp !== undefined) run.rows.push({ at: now, nonce: takenUp.nonce, payload: writeEntries([takenUp.entry]) });
+    if (takenUp !== undefined) addRow(run, { entries: [takenUp.entry], nonce: takenUp.nonce, at: now });
     this.#runs.set(start.runId, run);
     this.#byKey.set(header.key, run);
     const first = takenUp === undefined ? {} : { row: readRow(run, 1) };
@@ -85,8 +91,7 @@ export class MemoryJournal implements Journal {
         `run "${offer.header.runId}" has ${run.rows.length} rows; number ${number} would leave a gap`,
       );
     const at = this.now();
-    const payload = writeEntries(offer.entries);
-    run.rows.push({ at, nonce, payload });
+    addRow(run, { entries: offer.entries, nonce, at });
     if (projection !== undefined) project(run, projection, at);
     return appended(run, number);
   }
@@ -106,9 +111,24 @@ export class MemoryJournal implements Journal {
 
   #require(header: RunHeader): StoredRun {
     const run = this.#byKey.get(header.key);
-    if (run === undefined) throw new RangeError(`this journal has no run "${header.runId}"`);
+    if (run === undefined) throw new RunNotFoundError(header.runId);
     return run;
   }
+}
+
+/** The same first row again is the same start, whose answer was lost. */
+function startedBefore(run: StoredRun, nonce: string | undefined) {
+  const header = readHeader(run);
+  if (nonce === undefined || run.rows[0]?.nonce !== nonce) return { header, created: false };
+  return { header, created: true, row: readRow(run, 1) };
+}
+
+function addRow(run: StoredRun, row: { entries: readonly Entry[]; nonce: string; at: number }): void {
+  const payload = writeEntries(row.entries);
+  const { onlyLast, loss } = rowFacts(row.entries);
+  if (loss) run.losses += 1;
+  const mark = onlyLast === undefined ? {} : { onlyLast: `${run.losses} ${onlyLast}` };
+  run.rows.push({ at: row.at, nonce: row.nonce, payload, ...mark });
 }
 
 /** What the run's row shows when it is inserted. */
@@ -134,8 +154,13 @@ function readRow(run: StoredRun, number: number): Row {
   return Object.freeze({ number, at, nonce, entries: readEntries(payload) });
 }
 
+/** Failed attempts that a later one makes superfluous are left out: whoever needs them here needs them on Postgres too. */
 function readRows(run: StoredRun, after: number): readonly Row[] {
-  return run.rows.slice(after).map((_, index) => readRow(run, after + index + 1));
+  const last = new Map(run.rows.map((row, index) => [row.onlyLast, index]));
+  return run.rows.flatMap(({ onlyLast }, index) => {
+    const wanted = index >= after && (onlyLast === undefined || last.get(onlyLast) === index);
+    return wanted ? [readRow(run, index + 1)] : [];
+  });
 }
 
 function readHeader(run: StoredRun): RunHeader {
