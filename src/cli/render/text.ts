@@ -1,0 +1,44 @@
+// TEXT FOR A TERMINAL: nothing in it that would move the cursor, cut at whole characters, in columns.
+
+/** Control characters and those that turn the direction of writing: what a journal holds must not steer a terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+/** `text` with what would steer the terminal replaced. Line feeds stay. */
+export function printable(text: string): string {
+  return text.replace(steering, "\ufffd");
+}
+
+/** {@link printable}, on one line. */
+export function oneLine(text: string): string {
+  return printable(text.replace(/\s+/g, " ").trim());
+}
+
+/** At most `width` characters, the mark of the cut included. */
+export function cut(text: string, width: number): string {
+  const characters = [...text];
+  if (characters.length <= width) return text;
+  return width < 1 ? "" : `${characters.slice(0, width - 1).join("")}…`;
+}
+
+/** Lines with their columns aligned to the left, two spaces apart; the last column is not padded. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (wide, row) => row.map((cell, column) => Math.max(wide[column] ?? 0, [...cell].length)),
+    [],
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, column) => pad(cell, column < row.length - 1 ? widths[column]! : 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+export function pad(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - [...text].length));
+}
+
+export function padStart(text: string, width: number): string {
+  return " ".repeat(Math.max(0, width - [...text].length)) + text;
+}

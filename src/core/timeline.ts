@@ -1,0 +1,174 @@
+// WHAT A JOURNAL TELLS A READER: one line an entry, in words (design 4.1). Pure: no colours, no columns, no clock; those are
+// for whoever shows it. Values stay values.
+
+import type { ErrorRecord } from "../errors/error-record.js";
+import type { Entry } from "./entry.js";
+
+/** What a line is about: what a reader looks for, and what a terminal may colour. */
+export type TimelineTone =
+  | "owner"
+  | "lost"
+  | "done"
+  | "retry"
+  | "doubt"
+  | "failed"
+  | "pivot"
+  | "turn"
+  | "undone"
+  | "wait"
+  | "operator"
+  | "refused"
+  | "completed"
+  | "ended";
+
+export interface TimelineLine {
+  /** The number of the journal's row; lines of one row share it. */
+  readonly number: number;
+  readonly at: Date;
+  /** Milliseconds since the start that `timelineOf` was given. */
+  readonly sinceStartMs: number;
+  readonly tone: TimelineTone;
+  /** A sentence, on one line. */
+  readonly text: string;
+  /** The step that it is about. */
+  readonly step?: string;
+  /** What the step gave, where the entry carries it. */
+  readonly output?: unknown;
+}
+
+/** An entry of a history, as `executor.history` gives it. */
+export interface TimelineEntry {
+  readonly number: number;
+  readonly at: Date;
+  readonly entry: Entry;
+  readonly output?: unknown;
+}
+
+/**
+ * A history as lines to read, in its order; one entry gives one line. `startedAt` is what times are told relative to: the
+ * instant at which the run was made.
+ */
+export function timelineOf(history: readonly TimelineEntry[], startedAt: Date): TimelineLine[] {
+  const workers = new Map<string, string>();
+  return history.map(({ number, at, entry, output }, index) => {
+    if (entry.kind === "taken_up") workers.set(entry.token, entry.worker);
+    const told = tell(entry, { at: at.getTime(), first: index === 0, workers });
+    const sinceStartMs = at.getTime() - startedAt.getTime();
+    const step = "step" in entry ? { step: entry.step } : {};
+    return { number, at, sinceStartMs, ...told, ...step, ...(output === undefined ? {} : { output }) };
+  });
+}
+
+interface Telling {
+  readonly at: number;
+  readonly first: boolean;
+  /** Who held which token. */
+  readonly workers: ReadonlyMap<string, string>;
+}
+
+function tell(entry: Entry, telling: Telling): Pick<TimelineLine, "tone" | "text"> {
+  switch (entry.kind) {
+    case "taken_up":
+      return takenUp(entry, telling);
+    case "handed_over":
+      return { tone: "wait", text: `worker ${entry.worker} stopped and gave the run back` };
+    case "parked":
+      return { tone: "wait", text: `parked for ${span(entry.until - telling.at)}` };
+    case "step_completed":
+      return { tone: "done", text: `${entry.step}${entry.attempt > 1 ? ` (attempt ${entry.attempt})` : ""}` };
+    case "attempt_failed":
+      return attemptFailed(entry, telling.at);
+    case "reconciled":
+      return entry.answer === "not_happened"
+        ? { tone: "doubt", text: `asked whether ${entry.step} happened: it did not` }
+        : {
+            tone: "doubt",
+            text: `asked whether ${entry.step} happened (ask ${entry.asks}): nobody can tell yet${because(entry.error)}`,
+          };
+    case "step_failed":
+      return {
+        tone: "failed",
+        text: `${entry.step} failed for good after ${attempts(entry.attempts)}, ${
+          entry.doubt === "definite" ? "and did not happen" : "and may have happened"
+        }${because(entry.error)}`,
+      };
+    case "pivot_entered":
+      return { tone: "pivot", text: `pivot ${entry.step}: from here on it goes forward` };
+    case "rollback_started":
+      return { tone: "turn", text: `turns back: ${causes[entry.cause]}` };
+    case "step_compensated":
+      return { tone: "undone", text: `${entry.step} undone${entry.attempt > 1 ? ` (attempt ${entry.attempt})` : ""}` };
+    case "compensation_failed":
+      return {
+        tone: "failed",
+        text: `${entry.step} could not be undone after ${attempts(entry.attempts)}: still owed${because(entry.error)}`,
+      };
+    case "cancel_requested":
+      return { tone: "operator", text: `${entry.by} asked to stop${inBrackets(entry.reason)}` };
+    case "cancel_refused":
+      return {
+        tone: "refused",
+        text: `${entry.by} asked to stop${inBrackets(entry.reason)}: refused, the pivot ${entry.pivot} was entered`,
+      };
+    case "resolved":
+      return { tone: "operator", text: `${entry.by} settled ${entry.step} as ${entry.as}${inBrackets(entry.note)}` };
+    case "retried":
+      return { tone: "operator", text: `${entry.by} asked to try again` };
+    case "finished":
+      return { tone: entry.status === "completed" ? "completed" : "ended", text: entry.status };
+  }
+}
+
+const causes = { failure: "a step failed", cancel: "somebody asked to stop", deadline: "it took too long" } as const;
+
+function takenUp(
+  entry: Entry & { kind: "taken_up" },
+  { first, workers }: Telling,
+): Pick<TimelineLine, "tone" | "text"> {
+  if (entry.from === undefined)
+    return { tone: "owner", text: `taken up ${first ? "" : "again "}by worker ${entry.worker}` };
+  const before = workers.get(entry.from) ?? "unknown";
+  const why = entry.crash ? "died" : "lost the run";
+  return { tone: "lost", text: `worker ${before} ${why}; taken over by worker ${entry.worker}` };
+}
+
+function attemptFailed(entry: Entry & { kind: "attempt_failed" }, at: number): Pick<TimelineLine, "tone" | "text"> {
+  const what = entry.direction === "forward" ? entry.step : `undoing ${entry.step}`;
+  const doubt = entry.doubt ? ", may have happened" : "";
+  const next = entry.final ? "its outcome is asked for" : `again in ${span(entry.retryAt - at)}`;
+  return { tone: "retry", text: `${what} failed (attempt ${entry.attempt}${doubt}), ${next}${because(entry.error)}` };
+}
+
+function attempts(count: number): string {
+  return `${count} ${count === 1 ? "attempt" : "attempts"}`;
+}
+
+/** `: what went wrong`, on one line. */
+function because(error: ErrorRecord | undefined): string {
+  return error === undefined ? "" : `: ${oneLine(`${error.name}: ${error.message}`)}`;
+}
+
+/** ` (why a person did it)`; nothing when no reason was given. */
+function inBrackets(reason: string | undefined): string {
+  return reason === undefined || reason === "" ? "" : ` (${oneLine(reason)})`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** A length of time as people say it: `250ms`, `1.5s`, `12m`, `3.5h`, `2d`. */
+function span(ms: number): string {
+  if (!Number.isFinite(ms)) return "ever";
+  const [unitMs, unit] = units.find(([size]) => ms >= size) ?? units.at(-1)!;
+  const digits = unit === "ms" ? 0 : 1;
+  return `${Number((Math.max(0, ms) / unitMs).toFixed(digits))}${unit}`;
+}
+
+const units = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "m"],
+  [1_000, "s"],
+  [1, "ms"],
+] as const;
