@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Batcher } from "../../src/store/batcher.js";
 import { appendRow, appendRows, type NewRow } from "../../src/store/entries.js";
 import { readNonces, rowsAfter } from "../../src/store/journal-rows.js";
-import { change, lockWaiters, newRow, type TestStore, testStore } from "./store.js";
 import { wireTo } from "./proxy.js";
+import { change, lockWaiters, newRow, type TestStore, testStore } from "./store.js";
 
 let store: TestStore;
 beforeAll(async () => {
@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-const numbersOf = async (run: string) => (await rowsAfter(store.database, run, 0)).map((row) => [row.number, row.nonce]);
+const numbersOf = async (run: string) =>
+  (await rowsAfter(store.database, run, 0)).map((row) => [row.number, row.nonce]);
 const fast = { lockTimeoutMs: 0, now: null };
 
 test("a number is given once: of two writers one is appended, and the other finds it taken", async () => {
@@ -54,7 +55,9 @@ test("a loser's change never reaches the run's row", async () => {
   await appendRow(store.database, newRow({ run, number: 1, change: change({ status: "first" }) }), fast);
   const late = newRow({ run, number: 1, change: change({ status: "late", claim: "ended" }) });
   expect(await appendRow(store.database, late, fast)).toBeUndefined();
-  expect((await appendRows(store.database, [late, newRow({ run: await store.run(), number: 1 })], fast)).has(late.nonce)).toBe(false);
+  expect(
+    (await appendRows(store.database, [late, newRow({ run: await store.run(), number: 1 })], fast)).has(late.nonce),
+  ).toBe(false);
   const [row] = await store.fresh.query("select status, state from rubicon.runs where id = $1", [run]);
   expect(row).toEqual({ status: "first", state: 0 });
 });
@@ -81,18 +84,27 @@ test("the harm: journal first and run rows second in one place, the other way ro
     `insert into rubicon.journal (run, number, kind, format, payload, writer, nonce, at) values (${run}, 1, 'x', 'x', 'x', 'x', 'x', now())`;
   const row = (run: string) => `update rubicon.runs set status = 'x' where id = ${run}`;
   // One writes a's journal and then a's row; the other, over the same runs, a's row and then a's journal.
-  const failures = await race((run, other) => (BigInt(run) < BigInt(other) ? [journal(run), row(run)] : [row(other), journal(other)]));
+  const failures = await race((run, other) =>
+    BigInt(run) < BigInt(other) ? [journal(run), row(run)] : [row(other), journal(other)],
+  );
   expect(failures.map((error: any) => error.code)).toEqual(["40P01"]);
 });
 
 test("rows first, in id order, then inserts: batches over the same runs in any order never deadlock", async () => {
   const runs = await Promise.all(Array.from({ length: 30 }, () => store.run()));
   const shuffled = (rows: readonly string[], seed: number) =>
-    rows.map((run, index) => ({ run, key: (index * 7919 + seed * 104_729) % 101 })).sort((a, b) => a.key - b.key).map(({ run }) => run);
+    rows
+      .map((run, index) => ({ run, key: (index * 7919 + seed * 104_729) % 101 }))
+      .sort((a, b) => a.key - b.key)
+      .map(({ run }) => run);
   const databases = Array.from({ length: 4 }, () => store.open());
   for (let round = 1; round <= 25; round += 1) {
     const answers = databases.map((database, index) =>
-      appendRows(database, shuffled(runs, index + round).map((run) => newRow({ run, number: round, change: change() })), fast),
+      appendRows(
+        database,
+        shuffled(runs, index + round).map((run) => newRow({ run, number: round, change: change() })),
+        fast,
+      ),
     );
     const won = (await Promise.all(answers)).reduce((sum, each) => sum + each.size, 0);
     expect(won).toBe(runs.length);
@@ -140,7 +152,9 @@ test("the holder of a number rolls back: who waited for it gets it", async () =>
 test("SER-7, SER-9: a row that the database refuses fails alone, its neighbours in the batch are stored", async () => {
   const runs = await Promise.all(Array.from({ length: 20 }, () => store.run()));
   const batcher = new Batcher(store.database);
-  const offers = runs.map((run, index) => batcher.offer(newRow({ run, number: 1, payload: index === 5 ? "a\0b" : "[]" })));
+  const offers = runs.map((run, index) =>
+    batcher.offer(newRow({ run, number: 1, payload: index === 5 ? "a\0b" : "[]" })),
+  );
   const outcomes = await Promise.allSettled(offers);
   expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(19);
   expect(outcomes[5]).toMatchObject({ status: "rejected", reason: { code: "store.rejected" } });
@@ -172,8 +186,13 @@ test("the harm: reading right after a lost answer finds nothing, and the row lan
   const database = store.open({ database: wire.url });
   const run = await store.run();
   wire.cutWhenSending("reads-too-early", { arrivesAfterMs: 200 });
-  await expect(database.once(() => `insert into rubicon.journal (run, number, kind, format, payload, writer, nonce, at)
-    values (${run}, 1, 'x', 'x', 'x', 'x', 'reads-too-early', now())`, [])).rejects.toThrow();
+  await expect(
+    database.once(
+      () => `insert into rubicon.journal (run, number, kind, format, payload, writer, nonce, at)
+    values (${run}, 1, 'x', 'x', 'x', 'x', 'reads-too-early', now())`,
+      [],
+    ),
+  ).rejects.toThrow();
   expect((await readNonces(store.database, [{ run, number: 1 }])).size).toBe(0);
   await new Promise((resolve) => setTimeout(resolve, 400));
   expect((await readNonces(store.database, [{ run, number: 1 }])).size).toBe(1);
@@ -187,12 +206,17 @@ test("a batch whose answer was lost is settled row by row: ours, another's, and 
   await appendRow(store.database, newRow({ run: runs[3]!, number: 1 }), fast);
   const gate = batcher.offer(newRow({ run: await store.run(), number: 1 }));
   wire.cutWhenSending("lost-batch-0", { arrivesAfterMs: 0 });
-  const offers = runs.map((run, index) => batcher.offer(newRow({ run, number: 1, nonce: `lost-batch-${index}`, change: change({ status: "won" }) })));
+  const offers = runs.map((run, index) =>
+    batcher.offer(newRow({ run, number: 1, nonce: `lost-batch-${index}`, change: change({ status: "won" }) })),
+  );
   await gate;
   const kinds = (await Promise.all(offers)).map((offered) => offered.kind);
   expect(kinds).toEqual(runs.map((_, index) => (index === 3 ? "taken" : "appended")));
   for (const [index, run] of runs.entries()) expect(await numbersOf(run)).toHaveLength(index === 3 ? 1 : 1);
-  const [count] = await store.fresh.query("select count(*)::int as n from rubicon.runs where status = 'won' and id = any($1)", [runs]);
+  const [count] = await store.fresh.query(
+    "select count(*)::int as n from rubicon.runs where status = 'won' and id = any($1)",
+    [runs],
+  );
   expect(count).toEqual({ n: 9 });
   await batcher.close();
   await wire.close();
@@ -227,14 +251,24 @@ test("an append to a run that was removed is told from one that lost its number"
   const run = await store.run();
   await store.fresh.query("delete from rubicon.runs where id = $1", [run]);
   const batcher = new Batcher(store.database);
-  await expect(batcher.offer(newRow({ run, number: 1, change: change() }))).rejects.toMatchObject({ code: "store.run_gone" });
+  await expect(batcher.offer(newRow({ run, number: 1, change: change() }))).rejects.toMatchObject({
+    code: "store.run_gone",
+  });
   await batcher.close();
 });
 
 test("stamps come from the row that brought them, and no later append moves them", async () => {
   const run = await store.run();
-  const first = (await appendRow(store.database, newRow({ run, number: 1, change: change({ cancelRequested: true }) }), fast))!;
-  const second = (await appendRow(store.database, newRow({ run, number: 2, change: change({ cancelRequested: true, cancelRefused: true }) }), fast))!;
+  const first = (await appendRow(
+    store.database,
+    newRow({ run, number: 1, change: change({ cancelRequested: true }) }),
+    fast,
+  ))!;
+  const second = (await appendRow(
+    store.database,
+    newRow({ run, number: 2, change: change({ cancelRequested: true, cancelRefused: true }) }),
+    fast,
+  ))!;
   await appendRow(store.database, newRow({ run, number: 3, change: change() }), fast);
   const [row] = await store.fresh.query(
     `select floor(extract(epoch from cancel_requested_at) * 1000)::float8 as requested, floor(extract(epoch from cancel_refused_at) * 1000)::float8 as refused
@@ -251,18 +285,33 @@ test("whoever writes to a run that another drives is told whom to wake; the owne
     (await appendRow(store.database, newRow({ run, change: owned, ...row }), fast))?.poked;
   expect(await pokedBy({ number: 1, writer: "token" })).toBeUndefined();
   expect(await pokedBy({ number: 2, writer: "ana" })).toBe("7");
-  const [row] = await store.fresh.query("select owner, owner_worker::text, poke, state from rubicon.runs where id = $1", [run]);
+  const [row] = await store.fresh.query(
+    "select owner, owner_worker::text, poke, state from rubicon.runs where id = $1",
+    [run],
+  );
   expect(row).toEqual({ owner: "token", owner_worker: "7", poke: 1, state: 2 });
 });
 
 test("the end of a run that somebody waits for says so, and a reopened run has no end any more", async () => {
   const run = await store.run();
   await store.fresh.query("update rubicon.runs set awaited = true where id = $1", [run]);
-  const ended = change({ claim: "ended", status: "in_doubt", owed: ["a"], error: "{}", output: { format: "f", text: "o" } });
+  const ended = change({
+    claim: "ended",
+    status: "in_doubt",
+    owed: ["a"],
+    error: "{}",
+    output: { format: "f", text: "o" },
+  });
   const appended = await appendRow(store.database, newRow({ run, number: 1, change: ended }), fast);
   expect(appended?.awaited).toBe(true);
-  const read = () => store.fresh.query("select state, status, owed, error, output, ended_at is not null as ended from rubicon.runs where id = $1", [run]);
-  expect(await read()).toEqual([{ state: 3, status: "in_doubt", owed: '["a"]', error: "{}", output: "o", ended: true }]);
+  const read = () =>
+    store.fresh.query(
+      "select state, status, owed, error, output, ended_at is not null as ended from rubicon.runs where id = $1",
+      [run],
+    );
+  expect(await read()).toEqual([
+    { state: 3, status: "in_doubt", owed: '["a"]', error: "{}", output: "o", ended: true },
+  ]);
   await appendRow(store.database, newRow({ run, number: 2, change: change() }), fast);
   expect(await read()).toEqual([{ state: 0, status: "running", owed: null, error: null, output: null, ended: false }]);
 });

@@ -93,7 +93,9 @@ export async function lockWaiters(client: pg.Client, count: number): Promise<voi
 }
 
 /** Resolves when `condition` gives something. Rejects after 20 s. */
-export async function eventually<T>(condition: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
+export async function eventually<T>(
+  condition: () => Promise<T | undefined | false> | T | undefined | false,
+): Promise<T> {
   const until = performance.now() + 20_000;
   for (;;) {
     const found = await condition();
