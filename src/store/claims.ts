@@ -1,9 +1,10 @@
 // WHICH RUNS A WORKER TAKES UP: due ones become ready, ready ones are claimed by what the worker can run. Each claim writes
 // its `taken_up` in the same statement: every taking up is a fact (design 1.3, 3.1).
 
+import type { Database } from "./db.js";
 import { type RunRow, readRun, runColumns } from "./runs.js";
 import { clockOr, micros, millis, numberOf, optionalNumber, type Runner, type Statement, textOf } from "./sql.js";
-import { classifySqlError } from "./sql-error.js";
+import { classifySqlError, storeError } from "./sql-error.js";
 
 /** What a worker can run, and how far its claims of it have come. */
 export interface ClaimGroup {
@@ -46,10 +47,14 @@ export interface ClaimedRun {
   readonly rank: string;
 }
 
-/** SKIP LOCKED: racing workers promote different rows. The state decides the index: one predicate each. */
+/**
+ * SKIP LOCKED: racing workers promote different rows. The clock is read once, before: compared with a volatile function, every
+ * scheduled row would be looked at.
+ */
 const promote: Statement = (schema) => `
-  with due as materialized (
-    select id from ${schema}.runs where state = 1 and due_at <= ${clockOr("$2")}
+  with t as materialized (select ${clockOr("$2")} as now),
+  due as materialized (
+    select id from ${schema}.runs where state = 1 and due_at <= (select now from t)
     order by due_at limit $1::integer for update skip locked
   )
   update ${schema}.runs r set state = case when r.crashes >= 2 then 4 else 0 end
@@ -122,38 +127,46 @@ const claimSuspects = claim(4);
 
 /**
  * Takes up as many runs as there are offers. One try of one statement: a claim whose answer is lost is found by the beat,
- * which names all runs of the worker. Runs whose journal is blocked by an open transaction are left.
+ * which names all runs of the worker. Runs whose journal is blocked by an open transaction are left. A claim that failed half
+ * way through one by one loses nothing: the beat names what it took.
  */
-export async function claimRuns(runner: Runner, options: ClaimOptions): Promise<readonly ClaimedRun[]> {
+export async function claimRuns(
+  database: Pick<Database, "once">,
+  options: ClaimOptions,
+): Promise<readonly ClaimedRun[]> {
   if (options.groups.length === 0 || options.offers.length === 0) return [];
   try {
-    return await claimOnce(runner, options, 0);
+    return await claimOnce(database, options, 0);
   } catch (error) {
-    if (!classifySqlError(error)?.lockTimeout) throw error;
-    return claimOneByOne(runner, options);
+    if (!classifySqlError(error)?.lockTimeout) throw storeError(error, "runs could not be claimed");
+    return claimOneByOne(database, options);
   }
 }
 
 /** One locked journal fails the whole statement; so each run gets one of its own, and the locked ones are passed by. */
-async function claimOneByOne(runner: Runner, options: ClaimOptions): Promise<readonly ClaimedRun[]> {
+async function claimOneByOne(database: Pick<Database, "once">, options: ClaimOptions): Promise<readonly ClaimedRun[]> {
   const claimed: ClaimedRun[] = [];
   let passed = 0;
   for (const offer of options.offers) {
     try {
-      const [run] = await claimOnce(runner, { ...options, offers: [offer] }, passed);
+      const [run] = await claimOnce(database, { ...options, offers: [offer] }, passed);
       if (run === undefined) break;
       claimed.push(run);
     } catch (error) {
-      if (!classifySqlError(error)?.lockTimeout) throw error;
+      if (!classifySqlError(error)?.lockTimeout) throw storeError(error, "runs could not be claimed");
       passed += 1;
     }
   }
   return claimed;
 }
 
-async function claimOnce(runner: Runner, options: ClaimOptions, passed: number): Promise<readonly ClaimedRun[]> {
+async function claimOnce(
+  database: Pick<Database, "once">,
+  options: ClaimOptions,
+  passed: number,
+): Promise<readonly ClaimedRun[]> {
   const { groups, offers, worker, format, suspects, now } = options;
-  const rows = await runner.run(suspects ? claimSuspects : claimReady, [
+  const rows = await database.once(suspects ? claimSuspects : claimReady, [
     groups.map((group) => group.saga),
     groups.map((group) => group.version),
     groups.map((group) => group.shapeHash),

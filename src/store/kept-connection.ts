@@ -74,6 +74,11 @@ export class KeptConnection implements Runner {
     return this.#answered(this.#connection, () => this.#connection!.run(statement, values));
   }
 
+  /** Closes the present connection, with all that hangs on it, and opens another. */
+  reopen(): void {
+    this.#lost(new StoreError("store.unavailable", "the connection is being opened anew"));
+  }
+
   async close(): Promise<void> {
     this.#stopped = true;
     this.#stop();

@@ -183,6 +183,17 @@ export async function startOwnedRun(
   return existing === undefined ? startOwnedRun(runner, run, first, now) : { run: existing, created: false };
 }
 
+const findRunOfKey: Statement = (schema) => `
+  select ${runColumns("r")}, s.shape::text as shape
+  from ${schema}.runs r left join ${schema}.shapes s on s.hash = r.shape_hash
+  where r.id = $1::bigint`;
+
+/** By the internal id, whatever tenant it is of. */
+export async function findRunByKey(runner: Runner, key: string): Promise<RunRow | undefined> {
+  const [row] = await runner.run(findRunOfKey, [key]);
+  return row && readRun(row);
+}
+
 export async function findRunById(runner: Runner, tenant: string, runId: string): Promise<RunRow | undefined> {
   const [row] = await runner.run(findRun, [tenant, runId]);
   return row && readRun(row);
@@ -202,6 +213,18 @@ const awaitRun: Statement = (schema) => `
 /** From now on the end of the run is announced. Look at the run after this, not before: it may just have ended. */
 export async function markAwaited(runner: Runner, key: string): Promise<void> {
   await runner.run(awaitRun, [key]);
+}
+
+const endedRuns: Statement = (schema) => `
+  select run_id::text as run_id from ${schema}.runs where tenant = $1::text and run_id = any($2::text[]) and state = 3`;
+
+/** Which of these have ended, by public id. What a waiter asks who may have missed the announcement. */
+export async function endedAmong(
+  runner: Runner,
+  tenant: string,
+  runIds: readonly string[],
+): Promise<readonly string[]> {
+  return (await runner.run(endedRuns, [tenant, runIds])).map((row) => textOf(row, "run_id"));
 }
 
 export interface RunFilter {

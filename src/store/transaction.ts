@@ -37,6 +37,8 @@ export interface OpenStepTransaction {
   rollback(): Promise<void>;
   /** The body did not settle: its connection is destroyed, and its backend ended, so that it holds no lock any more. */
   abandon(): void;
+  /** Whether the connection was lost: the server has undone everything, whatever the body says. */
+  readonly broken: boolean;
 }
 
 const identify: Statement = () =>
@@ -90,6 +92,10 @@ class PgStepTransaction implements OpenStepTransaction {
         return connection.raw(text, values);
       },
     });
+  }
+
+  get broken(): boolean {
+    return this.#connection.broken;
   }
 
   async commit(row: NewRow, again: (rows: readonly StoredRow[]) => NewRow | undefined): Promise<Committed> {
