@@ -4,15 +4,8 @@
 import { types } from "node:util";
 import { sha256 } from "../platform/digest.js";
 
-/** A part's canonical text, and the shallowest ancestor that it refers back to (`Infinity`: none). */
-interface Part {
-  readonly text: string;
-  readonly back: number;
-}
-
 /** Longer texts of a part are replaced by their digest, so that what is shared many times over stays small. */
 const longestPart = 512;
-const noBack = Number.POSITIVE_INFINITY;
 
 /**
  * The digest of a decoded value. The same for two values that mean the same:
@@ -20,68 +13,95 @@ const noBack = Number.POSITIVE_INFINITY;
  * - the order of keys, of a Map's entries and of a Set's members does not matter; an array's does;
  * - a property that is undefined is absent, a hole in an array is undefined; an object without prototype is an object;
  * - 0 and -0 are the same (as for `===` and for keys of a Map), NaN is itself;
- * - whether two equal parts are one object or two does not matter; a cycle is told by how far up it leads;
+ * - whether two equal parts are one object or two does not matter;
  * - a Date is not its text, a BigInt not its number, a Map not an object, a Buffer not a Uint8Array.
+ *
+ * A value with a cycle has no such form that could be found in reasonable time: for it, the order of Maps and Sets and what
+ * is one object do matter.
  */
 export function digestOf(value: unknown): string {
-  return sha256(new Canonical().part(value, 0).text);
+  const tree = new Canonical();
+  const text = tree.textOf(value);
+  return sha256(tree.cyclic ? `cyclic ${new CanonicalGraph().textOf(value)}` : text);
 }
 
 class Canonical {
-  /** Depth of each object that is being looked at. */
-  readonly #open = new Map<object, number>();
-  /** Parts that refer to nothing above them: the same wherever they stand. */
-  readonly #closed = new Map<object, Part>();
+  /** Whether what was looked at has a cycle; then its text means nothing. */
+  cyclic = false;
+  readonly #open = new Set<object>();
+  readonly #known = new Map<object, string>();
 
-  part(value: unknown, depth: number): Part {
-    if (typeof value !== "object" || value === null) return { text: primitiveText(value), back: noBack };
-    const openAt = this.#open.get(value);
-    if (openAt !== undefined) return { text: `^${depth - openAt}`, back: openAt };
-    const known = this.#closed.get(value);
-    if (known !== undefined) return known;
-    this.#open.set(value, depth);
-    const { text, back } = this.#container(value, depth + 1);
-    this.#open.delete(value);
-    const part = { text: text.length > longestPart ? `#${sha256(text)}` : text, back: back < depth ? back : noBack };
-    if (part.back === noBack) this.#closed.set(value, part);
-    return part;
+  textOf(value: unknown): string {
+    if (typeof value !== "object" || value === null) return primitiveText(value);
+    return this.#known.get(value) ?? this.#entered(value);
   }
 
-  #container(value: object, depth: number): Part {
-    if (Array.isArray(value))
-      return joined(
-        "[",
-        Array.from(value, (item) => this.part(item, depth)),
-        "]",
-      );
-    if (types.isMap(value)) {
-      const pairs = [...value].map(([key, item]) => joined("(", [this.part(key, depth), this.part(item, depth)], ")"));
-      return joined("Map{", sorted(pairs), "}");
+  #entered(value: object): string {
+    if (this.#open.has(value)) {
+      this.cyclic = true;
+      return "";
     }
-    if (types.isSet(value)) return joined("Set{", sorted([...value].map((item) => this.part(item, depth))), "}");
-    const leaf = leafText(value);
-    return leaf === undefined ? this.#object(value as Record<string, unknown>, depth) : { text: leaf, back: noBack };
-  }
-
-  #object(value: Record<string, unknown>, depth: number): Part {
-    const keys = Object.keys(value)
-      .filter((key) => value[key] !== undefined)
-      .sort();
-    const parts = keys.map((key) => {
-      const { text, back } = this.part(value[key], depth);
-      return { text: `${JSON.stringify(key)}:${text}`, back };
-    });
-    return joined("{", parts, "}");
+    this.#open.add(value);
+    const text = shortened(containerText(value, (part) => this.textOf(part), sorted));
+    this.#open.delete(value);
+    this.#known.set(value, text);
+    return text;
   }
 }
 
-function joined(open: string, parts: readonly Part[], close: string): Part {
-  const back = parts.reduce((least, part) => Math.min(least, part.back), noBack);
-  return { text: open + parts.map((part) => part.text).join(",") + close, back };
+/** Each object by the number of its first appearance: what appears again is told by that. */
+class CanonicalGraph {
+  readonly #numbers = new Map<object, number>();
+
+  textOf(value: unknown): string {
+    if (typeof value !== "object" || value === null) return primitiveText(value);
+    const number = this.#numbers.get(value);
+    if (number !== undefined) return `^${number}`;
+    this.#numbers.set(value, this.#numbers.size);
+    return shortened(
+      containerText(
+        value,
+        (part) => this.textOf(part),
+        (texts) => texts,
+      ),
+    );
+  }
 }
 
-function sorted(parts: readonly Part[]): readonly Part[] {
-  return [...parts].sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+function shortened(text: string): string {
+  return text.length > longestPart ? `#${sha256(text)}` : text;
+}
+
+/** Loops and no callbacks where a value is entered: a value may be as deep as the stack allows. */
+function containerText(
+  value: object,
+  textOf: (part: unknown) => string,
+  ordered: (texts: string[]) => readonly string[],
+): string {
+  const texts: string[] = [];
+  if (Array.isArray(value)) {
+    for (const item of value) texts.push(textOf(item));
+    return `[${texts.join(",")}]`;
+  }
+  if (types.isMap(value)) {
+    for (const [key, item] of value) texts.push(`(${textOf(key)},${textOf(item)})`);
+    return `Map{${ordered(texts).join(",")}}`;
+  }
+  if (types.isSet(value)) {
+    for (const item of value) texts.push(textOf(item));
+    return `Set{${ordered(texts).join(",")}}`;
+  }
+  const leaf = leafText(value);
+  if (leaf !== undefined) return leaf;
+  const properties = value as Record<string, unknown>;
+  for (const key of Object.keys(value).sort())
+    if (properties[key] !== undefined) texts.push(`${JSON.stringify(key)}:${textOf(properties[key])}`);
+  return `{${texts.join(",")}}`;
+}
+
+/** By UTF-16 units, as `sort` does it. */
+function sorted(texts: string[]): readonly string[] {
+  return texts.sort();
 }
 
 function primitiveText(value: unknown): string {
