@@ -23,14 +23,16 @@ export interface EndOfRun {
 export function endOf(shape: Shape, state: RunState): EndOfRun | undefined {
   if (state.finished === undefined) return undefined;
   const { status, output } = state.finished;
-  const compensationErrors = owedSteps(shape, state).flatMap((step) => {
+  // What is past its pivot, or has completed, owes nothing of what it did.
+  const owed = state.rollback === undefined ? [] : owedSteps(shape, state);
+  const compensationErrors = owed.flatMap((step) => {
     const error = state.steps[step]!.undoFailed;
     return error === undefined ? [] : [{ step, error }];
   });
   const cause = state.rollback ?? (status === "cancelled" ? "cancel" : undefined);
   return {
     status,
-    owed: owedSteps(shape, state),
+    owed,
     compensationErrors,
     ...(output === undefined ? {} : { output }),
     ...(cause === undefined ? {} : { cause }),

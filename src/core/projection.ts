@@ -32,7 +32,7 @@ export function projectionOf(shape: Shape, state: RunState): Projection {
     ...(state.cancelRequestedAt === undefined ? {} : { cancelRequestedAt: state.cancelRequestedAt }),
     ...(state.cancelRefusedAt === undefined ? {} : { cancelRefusedAt: state.cancelRefusedAt }),
     crashes: crashesInARow(shape, state),
-    owed: state.finished === undefined ? [] : owedSteps(shape, state),
+    owed: state.finished === undefined || state.rollback === undefined ? [] : owedSteps(shape, state),
   };
 }
 

@@ -21,10 +21,13 @@ export function contextOf(
   options: { readonly index: number; readonly own: boolean; readonly decode: Decode },
 ): Context {
   const steps = saga.steps.slice(0, options.own ? options.index + 1 : options.index);
-  return steps.reduce<Context>((context, step) => {
-    const done = state.steps[step.name]!.done;
-    return done === undefined ? context : merged(context, step.into, options.decode(done.output));
-  }, asContext(options.decode(input)));
+  return steps.reduce<Context>(
+    (context, step) => {
+      const done = state.steps[step.name]!.done;
+      return done === undefined ? context : merged(context, step.into, options.decode(done.output));
+    },
+    asContext(options.decode(input)),
+  );
 }
 
 /** All outputs merged, without the input: a saga's output when it names none. */
@@ -57,9 +60,16 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
  * already.
  * @throws UsageError `output.invalid`
  */
-export function checkOutput(step: { readonly name: string; readonly into?: string }, output: unknown, before: Context): void {
+export function checkOutput(
+  step: { readonly name: string; readonly into?: string },
+  output: unknown,
+  before: Context,
+): void {
   if (output !== undefined && !isPlainObject(output))
-    throw new UsageError("output.invalid", `step "${step.name}" returned ${describe(output)}; an output is a plain object or nothing`);
+    throw new UsageError(
+      "output.invalid",
+      `step "${step.name}" returned ${describe(output)}; an output is a plain object or nothing`,
+    );
   const keys = step.into === undefined ? Object.keys(output ?? {}) : [step.into];
   const taken = keys.find((key) => Object.hasOwn(before, key));
   if (taken !== undefined)

@@ -46,7 +46,9 @@ export interface RunView {
   readonly output?: unknown;
   /** The error that ended it, or turned it back, or that the present step last failed with. */
   readonly error?: unknown;
-  /** The step that is next or under way, and in which direction. */
+  /** What the present step last failed with in the present direction: while it rolls back, the compensation's error. */
+  readonly lastError?: unknown;
+  /** The step that is next or under way, or whose failure ended the run, and in which direction. */
   readonly step?: string;
   readonly direction?: "forward" | "compensate";
   /** Executions of that step used up so far. */
@@ -136,7 +138,7 @@ export interface SagaExecutor extends AsyncDisposable {
   list(options?: ListOptions): Promise<RunPage>;
   /** @throws RunNotFoundError, `retry.not_applicable` */
   retry(runId: string, operator: { readonly by: string }): Promise<void>;
-  /** @throws RunNotFoundError, `resolve.not_applicable`, `input.invalid` */
+  /** @throws RunNotFoundError, `resolve.not_applicable`, `output.invalid`, OptionsInvalidError */
   resolve(runId: string, options: ResolveOptions): Promise<void>;
   close(options?: CloseOptions): Promise<void>;
 }

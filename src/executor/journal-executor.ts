@@ -1,57 +1,37 @@
 // EVERY VERB OF THE SEAM over a journal: what both executors have in common. What differs (who takes a run up, how others
 // hear of what was written) is handed in as `hooks`.
 
-import type { RunStatus } from "../core/projection.js";
-import type { EndOfRun } from "../core/outcome.js";
-import { endOf } from "../core/outcome.js";
-import type { RunState } from "../core/state.js";
+import { type EndOfRun, endOf } from "../core/outcome.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
-import { durationMs } from "../definition/duration.js";
-import type { SagaDefinition } from "../definition/saga.js";
-import type { Shape } from "../definition/shape.js";
-import { InputInvalidError, OptionsInvalidError, RunNotFoundError, UsageError } from "../errors/usage-errors.js";
-import type { Journal, LoadedRun, RunHeader, RunLine, RunStart } from "../journal/journal.js";
+import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
+import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
-import { checkOutput } from "./context.js";
+import { parseGrace, parseList, parseOperator, parseResolve, parseStart, parseWait } from "./call-options.js";
 import type {
   CancelAnswer,
   CloseOptions,
   HistoryEntry,
   ListOptions,
   ResolveOptions,
-  RunOutcome,
   RunPage,
-  RunSummary,
   RunView,
   SagaExecutor,
   StartOptions,
-  WaitOptions,
 } from "./executor.js";
-import type { RunHandle } from "./handle.js";
-import { foldRun, type KnownRun, type Operating, requestCancel, resolve, retry } from "./operating.js";
+import type { RunHandle, RunOutcome, WaitOptions } from "./handle.js";
+import type { ExecutorHooks } from "./hooks.js";
+import { listRuns } from "./listing.js";
+import { foldRun, loadRun, type Operating, requestCancel, resolve, retry } from "./operating.js";
 import { outcomeOf } from "./outcome-of.js";
-import { runOutputOf } from "./perform.js";
 import type { Registry } from "./registry.js";
+import { settledOutput } from "./settled-output.js";
 import { checkSameRun, prepareStart } from "./starting.js";
-import { parseValue } from "./validate.js";
 import { historyOf, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
 
-/** Why no live worker can take a run up; empty when one can. */
-export type Availability = (run: { readonly saga: string; readonly version: number; readonly shape: Shape }) => readonly string[];
-
-export interface ExecutorHooks {
-  /** Records the run and sees to it that it is driven: at once, where `soon` and a slot allow it. */
-  begin(start: RunStart, options: { readonly soon: boolean; readonly tx?: StartOptions["tx"] }): Promise<{ header: RunHeader; created: boolean }>;
-  /** An operator's append is in. */
-  written(header: RunHeader, state: RunState): void;
-  availability(): Promise<Availability>;
-  /** What an attempt under way in this process noted. */
-  noteOf(runId: string): unknown;
-  close(graceMs: number): Promise<void>;
-}
+export type { Availability, ExecutorHooks } from "./hooks.js";
 
 export interface ExecutorParts {
   readonly journal: Journal;
@@ -62,9 +42,6 @@ export interface ExecutorParts {
   readonly waiters: Waiters;
   readonly hooks: ExecutorHooks;
 }
-
-const defaultGraceMs = 10_000;
-const mostListed = 1_000;
 
 export class JournalExecutor implements SagaExecutor {
   readonly #parts: ExecutorParts;
@@ -84,32 +61,48 @@ export class JournalExecutor implements SagaExecutor {
   }
 
   async start<S extends Saga>(saga: S, input: InputOf<S>, options: StartOptions = {}): Promise<RunHandle<OutputOf<S>>> {
-    return this.#start(saga, input, options, false);
+    return this.#start(saga, input, parseStart("start", options), false);
   }
 
-  async execute<S extends Saga>(saga: S, input: InputOf<S>, options: StartOptions & WaitOptions = {}): Promise<OutputOf<S>> {
-    const handle = await this.#start(saga, input, options, true);
-    return handle.result(options);
+  async execute<S extends Saga>(
+    saga: S,
+    input: InputOf<S>,
+    options: StartOptions & WaitOptions = {},
+  ): Promise<OutputOf<S>> {
+    const handle = await this.#start(saga, input, parseStart("execute", options), true);
+    const { signal, timeout } = options;
+    return handle.result({
+      ...(signal === undefined ? {} : { signal }),
+      ...(timeout === undefined ? {} : { timeout }),
+    });
   }
 
-  async #start<S extends Saga>(saga: S, input: unknown, options: StartOptions, soon: boolean): Promise<RunHandle<OutputOf<S>>> {
+  async #start<S extends Saga>(
+    saga: S,
+    input: unknown,
+    options: ReturnType<typeof parseStart>,
+    soon: boolean,
+  ): Promise<RunHandle<OutputOf<S>>> {
     this.#checkOpen();
     const { registry, values, journal, chance, hooks } = this.#parts;
-    const known: SagaDefinition = registry.require(saga);
     const freshId = () => chance.runId(journal.now());
-    const start = await prepareStart(known, input, options, { ...values, freshId });
-    const { header, created } = await hooks.begin(start, { soon, ...(options.tx === undefined ? {} : { tx: options.tx }) });
+    const start = await prepareStart(registry.require(saga), input, options, { ...values, freshId });
+    // A schema may take its time.
+    this.#checkOpen();
+    const { tx } = options;
+    const { header, created } = await hooks.begin(start, { soon, ...(tx === undefined ? {} : { tx }) });
     if (!created) checkSameRun(start, header);
     return this.#handle<OutputOf<S>>(header, created);
   }
 
   async find(runId: string): Promise<RunHandle<unknown> | undefined> {
-    const loaded = await this.#parts.journal.load(runId);
+    const loaded = await loadRun(this.#parts.journal, runId);
     return loaded && this.#handle(loaded.header, false);
   }
 
   #handle<Output>(header: RunHeader, created: boolean): RunHandle<Output> {
-    const outcome = (options: WaitOptions = {}) => this.#outcome(header, options) as Promise<RunOutcome<Output>>;
+    const outcome = async (options: WaitOptions = {}) =>
+      this.#outcome(header, parseWait(options)) as Promise<RunOutcome<Output>>;
     const result = async (options: WaitOptions = {}) => {
       const end = await outcome(options);
       if (end.status === "completed") return end.output;
@@ -118,31 +111,31 @@ export class JournalExecutor implements SagaExecutor {
     return Object.freeze({ id: header.runId, created, outcome, result });
   }
 
-  async #outcome(header: RunHeader, options: WaitOptions): Promise<RunOutcome<unknown>> {
-    const { journal, waiters, clock, values } = this.#parts;
+  async #outcome(header: RunHeader, limits: ReturnType<typeof parseWait>): Promise<RunOutcome<unknown>> {
+    const { journal, waiters, clock, values, hooks } = this.#parts;
+    let watching = this.#closing !== undefined;
     const look = async (): Promise<EndOfRun | undefined> => {
+      if (!watching) await hooks.watch(header);
+      watching = true;
       const loaded = await journal.load(header.runId);
       // A run started in a transaction that was rolled back, or pruned meanwhile.
       if (loaded === undefined) throw new RunNotFoundError(header.runId);
-      const { state } = foldRun(loaded);
-      return endOf(header.shape, state);
+      return endOf(header.shape, foldRun(loaded).state);
     };
-    const end = await waiters.until(header.runId, look, {
-      clock,
-      ...(options.timeout === undefined ? {} : { timeoutMs: durationMs(options.timeout, "timeout") }),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-    });
+    const end = await waiters.until(header.runId, look, { clock, ...limits });
     return outcomeOf(header, end, values.decode);
   }
 
-  async requestCancel(runId: string, operator: { readonly by: string; readonly reason?: string }): Promise<CancelAnswer> {
-    const { by, reason } = checkOperator("requestCancel", operator);
-    return requestCancel(this.#operating, runId, reason === undefined ? { by } : { by, reason });
+  async requestCancel(
+    runId: string,
+    operator: { readonly by: string; readonly reason?: string },
+  ): Promise<CancelAnswer> {
+    return requestCancel(this.#operating, runId, parseOperator("requestCancel", operator));
   }
 
   async get(runId: string): Promise<RunView | undefined> {
     const { journal, values, hooks } = this.#parts;
-    const loaded = await journal.load(runId);
+    const loaded = await loadRun(journal, runId);
     if (loaded === undefined) return undefined;
     const blocked = (await hooks.availability())(loaded.header);
     return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(runId) });
@@ -153,61 +146,36 @@ export class JournalExecutor implements SagaExecutor {
   }
 
   async list(options: ListOptions = {}): Promise<RunPage> {
-    const limit = options.limit ?? 50;
-    if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
-      throw new OptionsInvalidError("list", [{ at: "limit", fault: `must be a whole number from 1 to ${mostListed}` }]);
-    const wanted = options.status === undefined ? undefined : [options.status].flat();
-    const blockedOf = await this.#parts.hooks.availability();
-    const runs: RunSummary[] = [];
-    let { cursor } = options;
-    // `blocked` is derived, so it is filtered here; other statuses are filtered where the rows are.
-    for (;;) {
-      const { lines, cursor: next } = await this.#parts.journal.list({
-        limit: limit - runs.length,
-        ...(wanted === undefined ? {} : { status: storedStatuses(wanted) }),
-        ...(options.saga === undefined ? {} : { saga: options.saga }),
-        ...(cursor === undefined ? {} : { cursor }),
-      });
-      runs.push(...lines.map((line) => summaryOf(line, blockedOf)).filter((run) => wanted?.includes(run.status) ?? true));
-      cursor = next;
-      if (cursor === undefined || runs.length >= limit) return cursor === undefined ? { runs } : { runs, cursor };
-    }
+    const listing = parseList(options);
+    return listRuns(this.#parts.journal, await this.#parts.hooks.availability(), listing);
   }
 
   async retry(runId: string, operator: { readonly by: string }): Promise<void> {
-    return retry(this.#operating, runId, checkOperator("retry", operator).by);
+    return retry(this.#operating, runId, parseOperator("retry", operator).by);
   }
 
   async resolve(runId: string, options: ResolveOptions): Promise<void> {
-    const { by } = checkOperator("resolve", options);
-    const { step, as, note, output } = options;
-    if (!["done", "not_done", "undone"].includes(as))
-      throw new OptionsInvalidError("resolve", [{ at: "as", fault: 'must be "done", "not_done" or "undone"' }]);
+    const { step, as, output, by, note } = parseResolve(options);
     const resolution = { step, as, by, ...(note === undefined ? {} : { note }) };
-    return resolve(this.#operating, runId, resolution, async (run) => (as === "done" ? this.#settledOutput(run, step, output) : undefined));
+    return resolve(this.#operating, runId, resolution, async (run) =>
+      as === "done" ? settledOutput(run, { step, output }, this.#parts) : undefined,
+    );
   }
 
-  /** What an operator says that a step gave: checked like the step's own, where the saga is known here. */
-  async #settledOutput({ header, state }: KnownRun, stepName: string, output: unknown) {
-    const { registry, values } = this.#parts;
-    const saga = registry.find(header);
-    const step = "steps" in saga ? saga.steps.find((candidate) => candidate.name === stepName) : undefined;
-    if (!("steps" in saga) || step === undefined) return values.encode(output);
-    const parsed = step.output === undefined ? { value: output } : await parseValue(step.output, output);
-    if (parsed.faults !== undefined) throw new InputInvalidError(header.saga, parsed.faults);
-    checkOutput(step, parsed.value, {});
-    const stored = values.encode(parsed.value);
-    const done = { output: stored, attempt: 1 };
-    const after = { ...state, steps: { ...state.steps, [stepName]: { ...state.steps[stepName]!, done } } };
-    // The saga's own output must be computable from it, or the run could never end.
-    if (saga.steps.at(-1)?.name === stepName) runOutputOf({ saga, header, state: after }, values);
-    return stored;
-  }
-
-  close(options: CloseOptions = {}): Promise<void> {
-    const graceMs = options.grace === undefined ? defaultGraceMs : durationMs(options.grace, "grace");
-    this.#closing ??= this.#parts.hooks.close(graceMs);
+  async close(options: CloseOptions = {}): Promise<void> {
+    const graceMs = parseGrace(options);
+    this.#closing ??= this.#close(graceMs);
     return this.#closing;
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    try {
+      await this.#parts.hooks.close(graceMs);
+    } finally {
+      this.#parts.waiters.close(
+        closed("it waits for no run any more; what has not ended goes on where a worker drives it"),
+      );
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -215,42 +183,16 @@ export class JournalExecutor implements SagaExecutor {
   }
 
   #checkOpen(): void {
-    if (this.#closing !== undefined) throw new UsageError("executor.closed", "this executor is closed; make a new one");
+    if (this.#closing !== undefined) throw closed("make a new one");
   }
 
   async #require(runId: string): Promise<LoadedRun> {
-    const loaded = await this.#parts.journal.load(runId);
+    const loaded = await loadRun(this.#parts.journal, runId);
     if (loaded === undefined) throw new RunNotFoundError(runId);
     return loaded;
   }
 }
 
-function checkOperator(verb: string, operator: { readonly by?: unknown; readonly reason?: unknown } | undefined): { by: string; reason?: string } {
-  const { by, reason } = operator ?? {};
-  if (typeof by !== "string" || by.length === 0 || by.length > 500)
-    throw new OptionsInvalidError(verb, [{ at: "by", fault: "must say who asks: 1 to 500 characters" }]);
-  if (reason !== undefined && typeof reason !== "string") throw new OptionsInvalidError(verb, [{ at: "reason", fault: "must be a string" }]);
-  return reason === undefined ? { by } : { by, reason };
-}
-
-const liveStatuses: readonly RunStatus[] = ["pending", "running", "waiting", "compensating"];
-
-function storedStatuses(wanted: readonly (RunStatus | "blocked")[]): RunStatus[] {
-  const stored = wanted.flatMap((status) => (status === "blocked" ? liveStatuses : [status]));
-  return [...new Set(stored)];
-}
-
-function summaryOf(line: RunLine, blockedOf: Availability): RunSummary {
-  const blocked = line.endedAt === undefined && blockedOf(line).length > 0;
-  return {
-    id: line.runId,
-    saga: line.saga,
-    version: line.version,
-    status: blocked ? "blocked" : line.status,
-    owed: line.owed,
-    createdAt: new Date(line.createdAt),
-    ...(line.endedAt === undefined ? {} : { endedAt: new Date(line.endedAt) }),
-    ...(line.cancelRequestedAt === undefined ? {} : { cancelRequestedAt: new Date(line.cancelRequestedAt) }),
-    ...(line.cancelRefusedAt === undefined ? {} : { cancelRefusedAt: new Date(line.cancelRefusedAt) }),
-  };
+function closed(hint: string): UsageError {
+  return new UsageError("executor.closed", `this executor is closed; ${hint}`);
 }

@@ -4,10 +4,18 @@
 import type { Entry, StoredValue } from "../core/entry.js";
 import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows, initialState, type RunState } from "../core/state.js";
-import { cancelVerdict, decideCancel, decideResolve, decideRetry, type Operator, type Resolution } from "../core/verbs.js";
+import {
+  cancelVerdict,
+  decideCancel,
+  decideResolve,
+  decideRetry,
+  type Operator,
+  type Resolution,
+} from "../core/verbs.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { CancelAnswer } from "./executor.js";
+import { idFault } from "./run-id.js";
 
 /** What the verbs need: the journal, fresh nonces, and whom to tell that a run was written to. */
 export interface Operating {
@@ -23,12 +31,17 @@ export interface KnownRun {
   readonly state: RunState;
 }
 
+/** The run of that id; undefined for one that no run can have. */
+export async function loadRun(journal: Journal, runId: string): Promise<LoadedRun | undefined> {
+  return idFault(runId) === undefined ? journal.load(runId) : undefined;
+}
+
 export function foldRun({ header, rows }: LoadedRun): KnownRun {
   return { header, state: foldRows(header.shape, initialState(header.shape, header.startAt), rows) };
 }
 
 export async function requestCancel(operating: Operating, runId: string, operator: Operator): Promise<CancelAnswer> {
-  const loaded = await operating.journal.load(runId);
+  const loaded = await loadRun(operating.journal, runId);
   if (loaded === undefined) return { verdict: "not_found" };
   let run = foldRun(loaded);
   for (;;) {
@@ -40,7 +53,11 @@ export async function requestCancel(operating: Operating, runId: string, operato
 }
 
 function answer(header: RunHeader, state: RunState, decision: ReturnType<typeof decideCancel>): CancelAnswer {
-  const { requestedAt, refusedAt, ...verdict } = { requestedAt: undefined, refusedAt: undefined, ...cancelVerdict(header.shape, state, decision) };
+  const { requestedAt, refusedAt, ...verdict } = {
+    requestedAt: undefined,
+    refusedAt: undefined,
+    ...cancelVerdict(header.shape, state, decision),
+  };
   return {
     ...verdict,
     ...(requestedAt === undefined ? {} : { requestedAt: new Date(requestedAt) }),
@@ -62,7 +79,11 @@ export function resolve(
 ): Promise<void> {
   return operate(operating, runId, "resolve", async (run) => {
     const settled = await output(run);
-    return decideResolve(run.header.shape, run.state, settled === undefined ? resolution : { ...resolution, output: settled });
+    return decideResolve(
+      run.header.shape,
+      run.state,
+      settled === undefined ? resolution : { ...resolution, output: settled },
+    );
   });
 }
 
@@ -74,12 +95,13 @@ async function operate(
   verb: "retry" | "resolve",
   decideFor: (run: KnownRun) => Decided | Promise<Decided>,
 ): Promise<void> {
-  const loaded = await operating.journal.load(runId);
+  const loaded = await loadRun(operating.journal, runId);
   if (loaded === undefined) throw new RunNotFoundError(runId);
   let run = foldRun(loaded);
   for (;;) {
     const decision = await decideFor(run);
-    if ("refused" in decision) throw new UsageError(`${verb}.not_applicable`, `can't ${verb} run "${runId}": ${decision.refused}`);
+    if ("refused" in decision)
+      throw new UsageError(`${verb}.not_applicable`, `can't ${verb} run "${runId}": ${decision.refused}`);
     const written = await offer(operating, run, decision.entries);
     if (written.appended) return;
     run = { ...run, state: written.state };
@@ -96,7 +118,8 @@ async function offer(
   const nonce = operating.nonce();
   const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
   const result = await journal.append({ header, number: state.last + 1, nonce, writer: nonce, entries, projection });
-  if (result.kind === "taken") return { appended: false, state: foldRows(header.shape, state, await journal.rowsAfter(header, state.last)) };
+  if (result.kind === "taken")
+    return { appended: false, state: foldRows(header.shape, state, await journal.rowsAfter(header, state.last)) };
   const after = foldRows(header.shape, state, [result.row]);
   operating.written(header, after);
   return { appended: true, state: after };

@@ -2,7 +2,9 @@
 
 import { z } from "zod";
 import type { Saga } from "../definition/define-saga.js";
-import { type Duration, type DurationRange, readDuration } from "../definition/duration.js";
+import { type DurationRange, readDuration } from "../definition/duration.js";
+import { isSaga } from "../definition/made-by.js";
+import { type RetryOptions, readRetry } from "../definition/retry-options.js";
 import type { Classification, Logger, RetryOverride } from "../definition/saga.js";
 import { nearestName } from "../errors/nearest.js";
 import { type Fault, OptionsInvalidError } from "../errors/usage-errors.js";
@@ -12,15 +14,8 @@ import { type Chance, systemChance } from "../platform/ids.js";
 import { safeLogger, silentLogger } from "../platform/log.js";
 import type { PolicyOptions } from "./policies-of.js";
 
-/** How often and when to try again. What is absent keeps its default (1.6). */
-export interface RetryDefaults {
-  /** Executions: 3 means 3. A whole number from 1, or `Infinity`. */
-  readonly maxAttempts?: number;
-  readonly firstDelay?: Duration;
-  readonly maxDelay?: Duration;
-  /** From 1. */
-  readonly factor?: number;
-}
+/** How often and when to try again, for all steps. What is absent keeps its default (1.6). */
+export type RetryDefaults = RetryOptions;
 
 /** Options of every executor. */
 export interface ExecutorOptions {
@@ -57,36 +52,32 @@ export function durationOption(range: DurationRange = {}) {
   });
 }
 
-const attempts = z.custom<number>(
-  (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && (value as number) >= 1),
-  "must be a whole number from 1, or Infinity",
-);
-
-const retryOption = z
-  .strictObject({
-    maxAttempts: attempts.optional(),
-    firstDelay: durationOption().optional(),
-    maxDelay: durationOption().optional(),
-    factor: z.number().min(1).optional(),
-  })
-  .transform(({ maxAttempts, firstDelay, maxDelay, factor }): RetryOverride => ({
-    ...(maxAttempts === undefined ? {} : { maxAttempts }),
-    ...(firstDelay === undefined ? {} : { firstDelayMs: firstDelay }),
-    ...(maxDelay === undefined ? {} : { maxDelayMs: maxDelay }),
-    ...(factor === undefined ? {} : { factor }),
-  }));
+/** Read as a step's own is: the same faults in the same words. */
+const retryOption = z.unknown().transform((value, context): RetryOverride => {
+  const { retry, faults } = readRetry(value, "retry");
+  for (const { at, fault } of faults)
+    context.addIssue({ code: "custom", message: fault, path: at.split(".").slice(1) });
+  return faults.length === 0 ? retry : z.NEVER;
+});
 
 const hasMethods = (value: unknown, names: readonly string[]): boolean =>
-  typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function");
+  typeof value === "object" &&
+  value !== null &&
+  names.every((name) => typeof (value as Record<string, unknown>)[name] === "function");
 
 /** What all executors take; others extend it. */
 export const executorOptions = {
-  sagas: z.array(z.custom<Saga>(isSaga, "must be made by defineSaga")),
+  sagas: z.array(z.custom<Saga>((value) => isSaga(value), "must be made by defineSaga")),
   logger: z
-    .custom<Logger>((value) => hasMethods(value, ["debug", "info", "warn", "error"]), "must have debug, info, warn and error")
+    .custom<Logger>(
+      (value) => hasMethods(value, ["debug", "info", "warn", "error"]),
+      "must have debug, info, warn and error",
+    )
     .default(silentLogger)
     .transform(safeLogger),
-  classifyError: z.custom<(error: unknown) => Classification>((value) => typeof value === "function", "must be a function").optional(),
+  classifyError: z
+    .custom<(error: unknown) => Classification>((value) => typeof value === "function", "must be a function")
+    .optional(),
   retry: retryOption.default({}),
   compensationRetry: retryOption.default({}),
   codec: z
@@ -105,10 +96,6 @@ export const executorOptions = {
     .transform(({ clock = systemClock, chance = systemChance }) => ({ clock, chance })),
 };
 
-function isSaga(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.isFrozen(value) && "shape" in value && "steps" in value;
-}
-
 /** Crashes in a row, as an option. */
 export const maxCrashesOption = z.int().min(1).default(5);
 
@@ -120,7 +107,11 @@ export function parseInProcessOptions(options: InProcessOptions) {
 }
 
 /** Which part of parsed options decides about retrying. */
-export function policyOptions(options: { retry: RetryOverride; compensationRetry: RetryOverride; maxCrashes: number }): PolicyOptions {
+export function policyOptions(options: {
+  retry: RetryOverride;
+  compensationRetry: RetryOverride;
+  maxCrashes: number;
+}): PolicyOptions {
   const { retry, compensationRetry, maxCrashes } = options;
   return { retry, compensationRetry, maxCrashes };
 }
@@ -129,7 +120,10 @@ export function policyOptions(options: { retry: RetryOverride; compensationRetry
 export function parseOptions<S extends z.ZodObject>(what: string, schema: S, options: unknown): z.output<S> {
   const parsed = schema.safeParse(options ?? {});
   if (parsed.success) return parsed.data;
-  throw new OptionsInvalidError(what, parsed.error.issues.flatMap((issue) => faultsOf(issue, schema)));
+  throw new OptionsInvalidError(
+    what,
+    parsed.error.issues.flatMap((issue) => faultsOf(issue, schema)),
+  );
 }
 
 function faultsOf(issue: z.core.$ZodIssue, schema: z.ZodObject): Fault[] {
@@ -145,16 +139,15 @@ function faultsOf(issue: z.core.$ZodIssue, schema: z.ZodObject): Fault[] {
 
 /** The names that an object at `path` may have. */
 function knownKeys(schema: z.ZodObject, path: readonly PropertyKey[]): string[] {
-  let present: unknown = schema;
-  for (const key of path) present = objectIn((present as z.ZodObject).shape[String(key)]);
-  return Object.keys((present as z.ZodObject).shape);
+  const present = path.reduce<z.ZodObject>((outer, key) => objectIn(outer.shape[String(key)])!, schema);
+  return Object.keys(present.shape);
 }
 
-/** The object schema inside defaults, unions with literals and transformations. */
-function objectIn(schema: unknown): unknown {
+/** The object schema inside defaults, optionals, transformations and unions. */
+function objectIn(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema;
   if (schema instanceof z.ZodPipe) return objectIn(schema.def.in);
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodOptional) return objectIn(schema.def.innerType);
-  if (schema instanceof z.ZodUnion) return schema.def.options.map(objectIn).find((option) => option instanceof z.ZodObject);
-  return schema;
+  if (schema instanceof z.ZodUnion) return schema.def.options.map(objectIn).find((option) => option !== undefined);
+  const wraps = schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional;
+  return wraps ? objectIn(schema.def.innerType) : undefined;
 }

@@ -15,7 +15,11 @@ import {
 import type { RunHeader } from "../journal/journal.js";
 import type { RunOutcome } from "./executor.js";
 
-export function outcomeOf(header: RunHeader, end: EndOfRun, decode: (stored: StoredValue) => unknown): RunOutcome<unknown> {
+export function outcomeOf(
+  header: RunHeader,
+  end: EndOfRun,
+  decode: (stored: StoredValue) => unknown,
+): RunOutcome<unknown> {
   const details: OutcomeDetails = {
     runId: header.runId,
     saga: header.saga,

@@ -6,7 +6,14 @@ import { safeClassify } from "../core/classify-error.js";
 import type { StoredValue } from "../core/entry.js";
 import type { Outcome, Threw } from "../core/record.js";
 import type { RunState } from "../core/state.js";
-import type { Classification, Logger, RunTools, SagaDefinition, StepDefinition, Transaction } from "../definition/saga.js";
+import type {
+  Classification,
+  Logger,
+  RunTools,
+  SagaDefinition,
+  StepDefinition,
+  Transaction,
+} from "../definition/saga.js";
 import { recordError } from "../errors/error-record.js";
 import type { AbortReason } from "../errors/step-errors.js";
 import { UsageError } from "../errors/usage-errors.js";
@@ -41,8 +48,8 @@ export interface PerformedOutcome {
   readonly runOutput?: StoredValue;
   /** Set for a body that outlived its grace: settles when it does. */
   readonly abandoned?: Promise<void>;
-  /** The error as it was thrown, for the log. */
-  readonly error?: unknown;
+  /** What was thrown, as it was thrown, for the log. */
+  readonly error?: { readonly thrown: unknown };
 }
 
 export interface Subject {
@@ -61,6 +68,7 @@ export function perform(subject: Subject, action: Attempted, tools: PerformTools
     ...(step.policy === undefined || action.kind === "reconcile" ? {} : { policy: step.policy }),
     clock: tools.clock,
     body: (signal) => callBody(subject, index, action, tools, { signal, tx }),
+    onMisuse: (error) => tools.logger.error({ err: error, step: step.name }, "a step's policy may call its body once"),
   });
   return { outcome: outcomeOf(running, step, tools), abort: running.abort };
 }
@@ -90,10 +98,14 @@ async function completed(subject: Subject, index: number, value: unknown, tools:
   const output = step.output === undefined ? value : await parseOutput(step, value);
   checkOutput(step, output, contextFor(subject, index, tools, false));
   const stored = tools.encode(output);
-  if (state.rollback !== undefined || index < saga.steps.length - 1) return { outcome: { kind: "returned", output: stored } };
+  if (state.rollback !== undefined || index < saga.steps.length - 1)
+    return { outcome: { kind: "returned", output: stored } };
   const done = { output: stored, attempt: 1 };
   const after = { ...state, steps: { ...state.steps, [step.name]: { ...state.steps[step.name]!, done } } };
-  return { outcome: { kind: "returned", output: stored }, runOutput: runOutputOf({ saga, header, state: after }, tools) };
+  return {
+    outcome: { kind: "returned", output: stored },
+    runOutput: runOutputOf({ saga, header, state: after }, tools),
+  };
 }
 
 async function parseOutput(step: StepDefinition, value: unknown): Promise<unknown> {
@@ -111,11 +123,20 @@ export function runOutputOf(subject: Subject, tools: Pick<PerformTools, "encode"
   return tools.encode(saga.output(context));
 }
 
-async function undo(subject: Subject, index: number, action: RunBody, tools: PerformTools, runTools: RunTools): Promise<BodyResult> {
+async function undo(
+  subject: Subject,
+  index: number,
+  action: RunBody,
+  tools: PerformTools,
+  runTools: RunTools,
+): Promise<BodyResult> {
   const { saga, header, state } = subject;
   const step = saga.steps[index]!;
   const done = state.steps[step.name]!.done;
-  const known = done === undefined ? { outcome: "in_doubt", output: undefined } : { outcome: "done", output: tools.decode(done.output) };
+  const known =
+    done === undefined
+      ? { outcome: "in_doubt", output: undefined }
+      : { outcome: "done", output: tools.decode(done.output) };
   const context = contextFor(subject, index, tools, done !== undefined);
   await step.compensate!(context, {
     ...runTools,
@@ -127,14 +148,21 @@ async function undo(subject: Subject, index: number, action: RunBody, tools: Per
   return { outcome: { kind: "returned", output: tools.encode(undefined) } };
 }
 
-async function ask(subject: Subject, index: number, action: AskWhether, tools: PerformTools, signal: AbortSignal): Promise<BodyResult> {
+async function ask(
+  subject: Subject,
+  index: number,
+  action: AskWhether,
+  tools: PerformTools,
+  signal: AbortSignal,
+): Promise<BodyResult> {
   const step = subject.saga.steps[index]!;
   const attempt = subject.state.steps[step.name]!.asks + 1;
   const runTools = toolsFor(subject, { ...action, attempt }, tools, { signal, tx: undefined });
   const answer: unknown = await step.reconcile!(contextFor(subject, index, tools, false), runTools);
   if (answer === undefined) return { outcome: { kind: "answered", answer: "cannot_tell" } };
   if (isPlainObject(answer) && answer["happened"] === true) return completed(subject, index, answer["output"], tools);
-  if (isPlainObject(answer) && answer["happened"] === false) return { outcome: { kind: "answered", answer: "not_happened" } };
+  if (isPlainObject(answer) && answer["happened"] === false)
+    return { outcome: { kind: "answered", answer: "not_happened" } };
   throw new UsageError(
     "reconcile.invalid",
     `reconcile of step "${step.name}" must answer { happened: true, output }, { happened: false } or undefined`,
@@ -163,11 +191,15 @@ function toolsFor(
   };
 }
 
-async function outcomeOf(running: RunningAttempt, step: StepDefinition, tools: PerformTools): Promise<PerformedOutcome> {
+async function outcomeOf(
+  running: RunningAttempt,
+  step: StepDefinition,
+  tools: PerformTools,
+): Promise<PerformedOutcome> {
   const end = await running.end;
   if (end.kind === "returned") return end.value as BodyResult;
   const outcome = threwOutcome(end, step, tools);
-  return { outcome, error: end.error, ...(end.settled ? {} : { abandoned: running.body }) };
+  return { outcome, error: { thrown: end.error }, ...(end.settled ? {} : { abandoned: running.body }) };
 }
 
 /** What an error says of the attempt that it ended, by the step's classifier, the executor's, or the default one (1.6). */
@@ -176,9 +208,16 @@ export function threwOutcome(
   step: StepDefinition,
   tools: Omit<PerformTools, "note">,
 ): Threw {
-  const { classification, classifierError } = safeClassify(step.classifyError ?? tools.classifyError, end.error, tools.clock.now());
+  const { classification, classifierError } = safeClassify(
+    step.classifyError ?? tools.classifyError,
+    end.error,
+    tools.clock.now(),
+  );
   if (classifierError !== undefined)
-    tools.logger.error({ step: step.name, err: classifierError }, "the error classifier failed; the step's error counts as retryable and in doubt");
+    tools.logger.error(
+      { step: step.name, err: classifierError },
+      "the error classifier failed; the step's error counts as retryable and in doubt",
+    );
   return {
     kind: "threw",
     error: recordError(end.error),

@@ -33,7 +33,11 @@ function stepPolicy(step: StepDefinition, kind: StepKind, options: PolicyOptions
   };
 }
 
+/** A default cap gives way to a longer first delay that somebody asked for; a cap that somebody asked for gives way to none. */
 function merged(base: RetryPolicy, ...overrides: readonly RetryOverride[]): RetryPolicy {
-  const policy = Object.assign({}, base, ...overrides) as RetryPolicy;
-  return policy.maxDelayMs < policy.firstDelayMs ? { ...policy, maxDelayMs: policy.firstDelayMs } : policy;
+  const asked: RetryOverride = Object.assign({}, ...overrides);
+  const policy: RetryPolicy = { ...base, ...asked };
+  return asked.maxDelayMs === undefined && policy.firstDelayMs > policy.maxDelayMs
+    ? { ...policy, maxDelayMs: policy.firstDelayMs }
+    : policy;
 }

@@ -1,6 +1,7 @@
 // WHICH SAGAS THIS EXECUTOR KNOWS. Two different sagas under one name and version are refused; the same object twice is
 // fine (design 1.9).
 
+import { isSaga } from "../definition/made-by.js";
 import type { SagaDefinition } from "../definition/saga.js";
 import { shapeDifference, shapeText } from "../definition/shape.js";
 import { UsageError } from "../errors/usage-errors.js";
@@ -13,7 +14,10 @@ export class Registry {
     for (const saga of sagas) {
       const present = this.#sagas.get(keyOf(saga));
       if (present !== undefined && present !== saga)
-        throw new UsageError("saga.duplicate", `two different sagas are registered as "${saga.name}" version ${saga.version}; give one another name or version`);
+        throw new UsageError(
+          "saga.duplicate",
+          `two different sagas are registered as "${saga.name}" version ${saga.version}; give one another name or version`,
+        );
       const transactional = saga.steps.find((step) => step.transaction);
       if (transactional !== undefined && !options.transactions)
         throw new UsageError(
@@ -30,6 +34,8 @@ export class Registry {
 
   /** The registered saga. @throws UsageError `saga.unknown` */
   require(saga: SagaDefinition): SagaDefinition {
+    if (!isSaga(saga))
+      throw new UsageError("saga.unknown", "what is to be started is no saga; make one with defineSaga");
     const present = this.#sagas.get(keyOf(saga));
     if (present === saga) return saga;
     const known = this.all.map((each) => `"${each.name}" version ${each.version}`).join(", ") || "none";
@@ -42,13 +48,19 @@ export class Registry {
   }
 
   /** The saga that can drive a run, or the readable reasons why none can. */
-  find(run: { readonly saga: string; readonly version: number; readonly shape: SagaDefinition["shape"] }): SagaDefinition | readonly string[] {
+  find(run: {
+    readonly saga: string;
+    readonly version: number;
+    readonly shape: SagaDefinition["shape"];
+  }): SagaDefinition | readonly string[] {
     const saga = this.#sagas.get(keyOf({ name: run.saga, version: run.version }));
     if (saga === undefined) {
       const versions = this.all.filter((each) => each.name === run.saga).map((each) => each.version);
       return versions.length === 0
         ? [`no saga "${run.saga}" is registered`]
-        : [`saga "${run.saga}" is registered as version ${versions.join(", ")}, and the run is of version ${run.version}`];
+        : [
+            `saga "${run.saga}" is registered as version ${versions.join(", ")}, and the run is of version ${run.version}`,
+          ];
     }
     return shapeText(saga.shape) === shapeText(run.shape) ? saga : shapeDifference(run.shape, saga.shape);
   }

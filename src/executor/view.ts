@@ -51,34 +51,57 @@ export function viewOf(loaded: LoadedRun, viewing: Viewing): RunView {
   };
 }
 
-/** The step that is next or under way, or that the run ended at. */
-function present({ header, state }: KnownRun): Pick<RunView, "step" | "direction" | "attempts"> {
-  const turned = state.rollback !== undefined;
-  const step = turned ? nextOwed(header.shape, state) : nextForward(header.shape, state);
-  if (step === undefined || state.finished?.status === "cancelled") return { attempts: 0 };
-  const { forward, undo } = state.steps[step.name]!;
-  return { step: step.name, direction: turned ? "compensate" : "forward", attempts: turned ? undo.attempts : forward.attempts };
+/** The step that is next or under way; of a run that has ended, the one whose failure brought it about. */
+function present(run: KnownRun): Pick<RunView, "step" | "direction" | "attempts" | "lastError"> {
+  const { state } = run;
+  const undoing = state.finished === undefined && state.rollback !== undefined;
+  const step = state.finished === undefined ? nextStep(run) : state.failure?.step;
+  if (step === undefined) return { attempts: 0 };
+  const { attempts, lastError } = undoing ? state.steps[step]!.undo : state.steps[step]!.forward;
+  return {
+    step,
+    direction: undoing ? "compensate" : "forward",
+    attempts,
+    ...(lastError === undefined ? {} : { lastError: reviveError(lastError) }),
+  };
 }
 
-function waiting({ header, state }: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "waiting"> {
+function nextStep({ header, state }: KnownRun): string | undefined {
+  const next = state.rollback === undefined ? nextForward(header.shape, state) : nextOwed(header.shape, state);
+  return next?.name;
+}
+
+function waiting(run: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "waiting"> {
+  const { state } = run;
   if (state.finished !== undefined) return {};
   if (state.owner !== undefined) {
-    const step = state.underWay === undefined ? undefined : state.steps[state.underWay.step]!;
-    const retryAt = step === undefined ? 0 : state.underWay!.direction === "forward" ? step.forward.retryAt : step.undo.retryAt;
+    const retryAt = retryAtOf(state);
     return retryAt > now ? { nextAttemptAt: new Date(retryAt), waiting: "for its next attempt" } : {};
   }
   const nextAttemptAt = new Date(state.dueAt);
   if (!state.begun) return { nextAttemptAt, waiting: state.dueAt > now ? "for its start" : "for a worker" };
-  if (state.dueAt <= now) return { nextAttemptAt, waiting: "for a worker" };
-  const step = state.rollback === undefined ? nextForward(header.shape, state) : nextOwed(header.shape, state);
-  return { nextAttemptAt, waiting: step === undefined ? "for a worker" : `to try step "${step.name}" again` };
+  const step = nextStep(run);
+  if (state.dueAt <= now || step === undefined) return { nextAttemptAt, waiting: "for a worker" };
+  return { nextAttemptAt, waiting: `to try step "${step}" again` };
+}
+
+/** When the body that is next for the owner may be called; long ago while it is under way. */
+function retryAtOf({ underWay, steps }: KnownRun["state"]): number {
+  if (underWay === undefined) return 0;
+  const { forward, undo } = steps[underWay.step]!;
+  return underWay.direction === "forward" ? forward.retryAt : undo.retryAt;
 }
 
 export function historyOf(loaded: LoadedRun, decode: Viewing["decode"]): HistoryEntry[] {
   return loaded.rows.flatMap((row) =>
     row.entries.map((entry) => {
       const output = storedOutput(entry);
-      return { number: row.number, at: new Date(row.at), entry, ...(output === undefined ? {} : { output: decode(output) }) };
+      return {
+        number: row.number,
+        at: new Date(row.at),
+        entry,
+        ...(output === undefined ? {} : { output: decode(output) }),
+      };
     }),
   );
 }

@@ -3,9 +3,17 @@
 import { UsageError } from "../errors/usage-errors.js";
 import type { Clock } from "../platform/clock.js";
 
+export interface WaitLimits {
+  readonly clock: Clock;
+  /** Absent or `Infinity`: no limit. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
 /** Who waits for which run. Waking is a hint: the waiter looks for itself. */
 export class Waiters {
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Map<string, Set<Waiter>>();
+  #closed: Error | undefined;
 
   /** Somebody waits for one of these. */
   get runIds(): readonly string[] {
@@ -17,59 +25,90 @@ export class Waiters {
   }
 
   wake(runId: string): void {
-    for (const wake of [...(this.#waiting.get(runId) ?? [])]) wake();
+    for (const waiter of [...(this.#waiting.get(runId) ?? [])]) waiter.wake();
   }
 
   wakeAll(): void {
     for (const runId of this.runIds) this.wake(runId);
   }
 
+  /** Nobody will be woken any more: who waits, or will, looks once more and then gets `error`. */
+  close(error: Error): void {
+    this.#closed = error;
+    this.wakeAll();
+  }
+
   /**
-   * Calls `look` now and at each waking until it gives something.
-   * @throws UsageError `run.wait_timeout`, and the signal's reason
+   * Calls `look` now and at each waking until it gives something. A wait that was given up leaves nothing behind.
+   * @throws UsageError `run.wait_timeout`, the signal's reason, and what `look` throws
    */
-  async until<T>(
-    runId: string,
-    look: () => Promise<T | undefined>,
-    limits: { readonly clock: Clock; readonly timeoutMs?: number; readonly signal?: AbortSignal },
-  ): Promise<T> {
-    const { clock, timeoutMs, signal } = limits;
-    signal?.throwIfAborted();
-    let woken = false;
-    let wake = () => {};
-    let stopped: unknown;
-    const onWake = () => {
-      woken = true;
-      wake();
-    };
-    const stop = (reason: unknown) => {
-      stopped = reason;
-      wake();
-    };
-    const onAbort = () => stop(signal!.reason ?? new DOMException("aborted", "AbortError"));
+  async until<T>(runId: string, look: () => Promise<T | undefined>, limits: WaitLimits): Promise<T> {
+    limits.signal?.throwIfAborted();
+    const waiter = new Waiter(runId, limits);
     const waiters = this.#waiting.get(runId) ?? new Set();
-    this.#waiting.set(runId, waiters.add(onWake));
-    signal?.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer =
-      timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY
-        ? () => {}
-        : clock.after(timeoutMs, () =>
-            stop(new UsageError("run.wait_timeout", `run "${runId}" has not ended within ${timeoutMs} ms; it goes on`)),
-          );
+    this.#waiting.set(runId, waiters.add(waiter));
     try {
-      for (;;) {
-        woken = false;
-        const found = await look();
-        if (found !== undefined) return found;
-        if (stopped !== undefined) throw stopped;
-        if (!woken) await new Promise<void>((resolve) => (wake = resolve));
-        if (stopped !== undefined) throw stopped;
-      }
+      // Giving up does not wait for a look: the database may be away.
+      return await Promise.race([waiter.givenUp, this.#lookUntilFound(waiter, look)]);
     } finally {
-      cancelTimer();
-      signal?.removeEventListener("abort", onAbort);
-      waiters.delete(onWake);
+      waiter.end();
+      waiters.delete(waiter);
       if (waiters.size === 0) this.#waiting.delete(runId);
     }
   }
+
+  async #lookUntilFound<T>(waiter: Waiter, look: () => Promise<T | undefined>): Promise<T> {
+    for (;;) {
+      const closed = this.#closed;
+      const woken = waiter.nextWaking();
+      const found = await look();
+      if (found !== undefined) return found;
+      if (closed !== undefined) throw closed;
+      await woken;
+    }
+  }
+}
+
+/** One caller's wait: its wakings, and the moment at which it is given up. */
+class Waiter {
+  /** Rejects when the wait is given up; else never settles. */
+  readonly givenUp: Promise<never>;
+  readonly #signal: AbortSignal | undefined;
+  readonly #cancelTimer: () => void = () => {};
+  readonly #onAbort: () => void;
+  #wake: () => void = () => {};
+
+  constructor(runId: string, { clock, timeoutMs = Number.POSITIVE_INFINITY, signal }: WaitLimits) {
+    let giveUp!: (reason: unknown) => void;
+    this.givenUp = new Promise<never>((_, reject) => {
+      giveUp = reject;
+    });
+    // A look that throws may come first.
+    this.givenUp.catch(() => {});
+    this.#signal = signal;
+    this.#onAbort = () => giveUp(signal!.reason);
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    if (timeoutMs !== Number.POSITIVE_INFINITY)
+      this.#cancelTimer = clock.after(timeoutMs, () => giveUp(timedOut(runId, timeoutMs)));
+  }
+
+  /** Resolves at the next `wake` after this call. */
+  nextWaking(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake();
+  }
+
+  end(): void {
+    this.#cancelTimer();
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+function timedOut(runId: string, timeoutMs: number): UsageError {
+  return new UsageError("run.wait_timeout", `run "${runId}" has not ended within ${timeoutMs} ms; it goes on`);
 }

@@ -1,0 +1,137 @@
+// WHO DRIVES RUNS IN THIS PROCESS, and when: a timer for each run that nobody drives, a drive for each that is due. A timer
+// is a hint: what it finds in the journal decides.
+
+import { projectionOf } from "../core/projection.js";
+import { foldEntries, foldRows, type RunState } from "../core/state.js";
+import { takeUp } from "../core/take-up.js";
+import { UsageError } from "../errors/usage-errors.js";
+import type { Journal, RunHeader, RunStart } from "../journal/journal.js";
+import { Drive, type Driving } from "./drive.js";
+import type { Availability, ExecutorHooks } from "./hooks.js";
+import { foldRun } from "./operating.js";
+import { type PolicyOptions, policiesOf } from "./policies-of.js";
+import type { Registry } from "./registry.js";
+import type { Waiters } from "./waiting.js";
+
+export interface InProcessParts {
+  readonly driving: Omit<Driving, "stopping">;
+  readonly registry: Registry;
+  readonly policies: PolicyOptions;
+  readonly waiters: Waiters;
+  readonly journal: Journal;
+}
+
+export class InProcessDriver implements ExecutorHooks {
+  readonly #parts: InProcessParts;
+  readonly #driving: Driving;
+  readonly #drives = new Map<string, Drive>();
+  readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  /** What has begun and has to be over before `close` is. */
+  readonly #busy = new Set<Promise<void>>();
+  #stopping = false;
+
+  constructor(parts: InProcessParts) {
+    this.#parts = parts;
+    this.#driving = { ...parts.driving, stopping: () => this.#stopping };
+  }
+
+  async begin(
+    start: RunStart,
+    options: { readonly soon: boolean; readonly tx?: unknown },
+  ): Promise<{ header: RunHeader; created: boolean }> {
+    if (options.tx !== undefined)
+      throw new UsageError(
+        "executor.unsupported",
+        "inProcessExecutor has no database to join the caller's transaction in; use durableExecutor",
+      );
+    const { header, created } = await this.#parts.journal.start(start);
+    if (created) this.#takeUpAt(header, header.startAt);
+    return { header, created };
+  }
+
+  written(header: RunHeader, state: RunState): void {
+    const drive = this.#drives.get(header.runId);
+    if (drive !== undefined) drive.poke();
+    if (state.finished !== undefined) this.#forget(header.runId);
+    else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
+  }
+
+  /** Waiters are woken from where the run is driven: this process. */
+  async watch(): Promise<void> {}
+
+  async availability(): Promise<Availability> {
+    return (run) => {
+      const found = this.#parts.registry.find(run);
+      return "steps" in found ? [] : found;
+    };
+  }
+
+  noteOf(runId: string): unknown {
+    return this.#drives.get(runId)?.note;
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    for (const runId of [...this.#timers.keys()]) this.#forget(runId);
+    // What sleeps between two attempts need not sleep on.
+    for (const drive of this.#drives.values()) drive.poke();
+    const cancel = this.#driving.clock.after(graceMs, () => {
+      for (const drive of this.#drives.values()) drive.abort("shutdown");
+    });
+    await Promise.all(this.#busy);
+    cancel();
+  }
+
+  #forget(runId: string): void {
+    this.#timers.get(runId)?.cancel();
+    this.#timers.delete(runId);
+  }
+
+  /** Looks at the run at that instant, unless it is looked at sooner anyway. */
+  #takeUpAt(header: RunHeader, at: number): void {
+    const { runId } = header;
+    if (this.#stopping || (this.#timers.get(runId)?.at ?? Number.POSITIVE_INFINITY) <= at) return;
+    this.#forget(runId);
+    const cancel = this.#driving.clock.after(Math.max(0, at - this.#parts.journal.now()), () => {
+      this.#timers.delete(runId);
+      const taking = this.#takeUp(header)
+        .catch((error: unknown) => this.#driving.logger.error({ err: error, runId }, "a run could not be driven"))
+        .finally(() => this.#busy.delete(taking));
+      this.#busy.add(taking);
+    });
+    this.#timers.set(runId, { at, cancel });
+  }
+
+  async #takeUp(header: RunHeader): Promise<void> {
+    const { journal, registry, policies } = this.#parts;
+    const saga = registry.find(header);
+    if (!("steps" in saga)) return;
+    const token = this.#driving.chance.id();
+    const entries = takeUp({ worker: this.#driving.worker(), token });
+    for (;;) {
+      const { state } = foldRun((await journal.load(header.runId))!);
+      if (this.#stopping || state.finished !== undefined || state.owner !== undefined) return;
+      if (state.dueAt > journal.now()) return this.#takeUpAt(header, state.dueAt);
+      const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
+      const offer = { header, number: state.last + 1, nonce: token, writer: token, entries, projection };
+      const result = await journal.append(offer);
+      if (result.kind === "taken") continue;
+      const taken = { saga, header, token, state: foldRows(header.shape, state, [result.row]) };
+      return this.#drive(new Drive(this.#driving, { ...taken, policies: policiesOf(saga, policies, header.startAt) }));
+    }
+  }
+
+  async #drive(drive: Drive): Promise<void> {
+    const { header } = drive.run;
+    this.#drives.set(header.runId, drive);
+    try {
+      await drive.end;
+    } finally {
+      if (this.#drives.get(header.runId) === drive) this.#drives.delete(header.runId);
+    }
+    // Others may have written since the drive last read.
+    const { state } = foldRun((await this.#parts.journal.load(header.runId))!);
+    if (state.finished !== undefined) this.#parts.waiters.wake(header.runId);
+    else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
+  }
+}
