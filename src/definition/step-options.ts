@@ -7,7 +7,7 @@ import type { RetryOptions } from "./retry-options.js";
 import type { AttemptPolicy, Classification, Reconciliation, RunTools, Transaction, UndoToolsBase } from "./saga.js";
 
 /** A value, or a promise of one. */
-export type MaybePromise<T> = T | PromiseLike<T>;
+type MaybePromise<T> = T | PromiseLike<T>;
 
 /** Stands for an option that was not given, where its absence has to be told apart in a type. */
 export interface Absent {
@@ -32,7 +32,7 @@ export type Undo<Output, Transactional = false> = Transactional extends true
       UndoToolsBase;
 
 /** What `run` has to return: what the schema accepts, where there is one. A conditional as a whole, so that literals stay. */
-export type StepBody<Context, Returned, Transactional, Schema> = Schema extends StandardSchemaV1
+type StepBody<Context, Returned, Transactional, Schema> = Schema extends StandardSchemaV1
   ? (context: Context, tools: StepTools<Transactional>) => MaybePromise<StandardSchemaV1.InferInput<Schema>>
   : (context: Context, tools: StepTools<Transactional>) => MaybePromise<Returned>;
 
@@ -45,7 +45,7 @@ export type GivenBy<Returned, Schema> = Schema extends StandardSchemaV1
 type Accepted<Returned, Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : Returned;
 
 /** Options that steps and pivots share. */
-export interface AttemptOptions<Name extends string, Context, Returned, Transactional, Schema> {
+interface AttemptOptions<Name extends string, Context, Returned, Transactional, Schema> {
   /**
    * 1 to 200 characters, the only step of that name in a saga. No `/` and no control characters, since idempotency keys
    * are `runId/step` and `runId/step/compensate`; for the same reason not `compensate`.

@@ -1,16 +1,17 @@
 // WHAT IS INFERRED, AND WHAT DOES NOT COMPILE, when steps and sagas are defined. Checked by the compiler alone; the texts of
 // the faults are in `test/unit/definition/compile-faults.test.ts`.
 
+import { bulkhead, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from "cockatiel";
 import { expectTypeOf } from "vitest";
 import { z } from "zod";
 import { defineSaga, type InputOf, type OutputOf, type Saga } from "../../src/definition/define-saga.js";
 import { describeSaga } from "../../src/definition/describe.js";
 import type { Duration } from "../../src/definition/duration.js";
-import type { AttemptPolicy, RunTools, SagaDefinition, Transaction, UndoToolsBase } from "../../src/definition/saga.js";
+import type { RunTools, SagaDefinition, Transaction, UndoToolsBase } from "../../src/definition/saga.js";
 import { named, pivot, step } from "../../src/definition/step.js";
 import type { Step } from "../../src/definition/typed-step.js";
 
-declare const breaker: { execute<T>(body: (context: { signal: AbortSignal }) => PromiseLike<T> | T): Promise<T> };
+const breaker = circuitBreaker(handleAll, { halfOpenAfter: 1_000, breaker: new ConsecutiveBreaker(5) });
 
 const harmless = { nothingToUndo: true } as const;
 
@@ -231,7 +232,7 @@ step({
   compensationRetry: { maxAttempts: 3 },
   timeout: Number.POSITIVE_INFINITY,
   grace: "1s",
-  policy: breaker satisfies AttemptPolicy,
+  policy: wrap(bulkhead(5), breaker),
   classifyError: (error) => {
     expectTypeOf(error).toEqualTypeOf<unknown>();
     return { retryable: true, happened: "maybe" };

@@ -191,9 +191,15 @@ const d: Duration = "15x"; // here`,
   },
 } satisfies Record<string, { source: string; says: string[] }>;
 
+const sound = sagaOf("reserve, look, charge, ship");
+
 const found: Record<string, CompileFault[]> = compile(
-  Object.fromEntries(Object.entries(cases).map(([name, { source }]) => [name, source])),
+  Object.fromEntries([["sound", sound], ...Object.entries(cases).map(([name, { source }]) => [name, source])]),
 );
+
+it("the compiler has nothing to say against a sound saga", () => {
+  expect(found.sound).toEqual([]);
+});
 
 describe("the compiler refuses", () => {
   it.each(Object.entries(cases))("%s, at its place and by name", (name, { source, says }) => {

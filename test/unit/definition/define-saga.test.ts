@@ -224,6 +224,10 @@ describe("a name", () => {
     expect(faultsOf({ name, version: 1, steps: [named(look, name)] })).toEqual([]);
   });
 
+  it("and its version may be as long and as large as is kept", () => {
+    expect(faultsOf({ name: "x".repeat(200), version: 2 ** 31 - 1, steps: [look] })).toEqual([]);
+  });
+
   it("that is wrong is mended by another one", () => {
     expect(faultsOfSteps(looseNamed(looseStep({ name: "", run: () => ({}), nothingToUndo: true }), "mended"))).toEqual(
       [],
@@ -252,7 +256,8 @@ describe("a step's options", () => {
     ["output (no validate)", { output: { "~standard": {} } }, "`output` an object is not a Standard Schema"],
     ["output (null standard)", { output: { "~standard": null } }, "`output` an object is not a Standard Schema"],
     ["output (null)", { output: null }, "`output` null is not a Standard Schema"],
-    ["output (text)", { output: "x".repeat(200) }, "… is not a Standard Schema".replace("… is", `…" is`)],
+    ["output (text)", { output: "x".repeat(80) }, `"${"x".repeat(80)}" is not a Standard Schema`],
+    ["output (long text)", { output: "x".repeat(81) }, `"${"x".repeat(80)}…" is not a Standard Schema`],
     ["policy", { policy: {} }, "`policy` an object is not a policy"],
     ["policy (null)", { policy: null }, "`policy` null is not a policy"],
     ["policy (function)", { policy: () => {} }, "`policy` a function is not a policy"],
