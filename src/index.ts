@@ -33,8 +33,9 @@ export type {
 export type { RunHandle } from "./executor/handle.js";
 export { inProcessExecutor } from "./executor/in-process-executor.js";
 export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
-export { durableExecutor } from "./worker/durable-executor.js";
-export type { DurableOptions } from "./worker/options.js";
+export { type DurableExecutor, durableExecutor } from "./worker/durable-executor.js";
+export type { DurableOptions, WorkerOptions } from "./worker/options.js";
+export type { WorkerHealth } from "./worker/worker.js";
 
 // Journal
 export type { Cause, Direction, EndStatus, Entry, StoredValue } from "./core/entry.js";

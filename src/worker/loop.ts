@@ -57,12 +57,14 @@ export class Loop {
       try {
         delayMs = (await turn()) ?? everyMs;
         this.lastTickAt = clock.now();
-        if (this.#failures > 0) logger.info({ loop: name, failures: this.#failures }, "a loop of the worker works again");
+        if (this.#failures > 0)
+          logger.info({ loop: name, failures: this.#failures }, "a loop of the worker works again");
         this.#failures = 0;
       } catch (error) {
         this.#failures += 1;
         // One line for an outage, not one per turn.
-        if (this.#failures === 1 && !this.#stopped) logger.warn({ err: error, loop: name }, "a loop of the worker failed; it goes on trying");
+        if (this.#failures === 1 && !this.#stopped)
+          logger.warn({ err: error, loop: name }, "a loop of the worker failed; it goes on trying");
         delayMs = Math.max(everyMs, 250);
       }
       await this.#sleep(delayMs);

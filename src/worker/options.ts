@@ -4,7 +4,13 @@ import type { Pool } from "pg";
 import { z } from "zod";
 import type { Duration } from "../definition/duration.js";
 import { type Fault, OptionsInvalidError } from "../errors/usage-errors.js";
-import { durationOption, type ExecutorOptions, executorOptions, maxCrashesOption, parseOptions } from "../executor/options.js";
+import {
+  durationOption,
+  type ExecutorOptions,
+  executorOptions,
+  maxCrashesOption,
+  parseOptions,
+} from "../executor/options.js";
 
 export interface WorkerOptions {
   /** Runs driven at once. Default 100. */
@@ -37,7 +43,10 @@ export interface DurableOptions extends ExecutorOptions {
 }
 
 const isPool = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && typeof (value as Pool).connect === "function" && typeof (value as Pool).on === "function";
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as Pool).connect === "function" &&
+  typeof (value as Pool).on === "function";
 
 const noNul = (text: string) => !text.includes("\0");
 
@@ -51,7 +60,10 @@ const workerOptions = z.strictObject({
 
 const durableOptions = z.strictObject({
   ...executorOptions,
-  database: z.union([z.string().min(1), z.custom<Pool>(isPool)], 'must be a connection string, a pg.Pool, or "embedded:DIR"'),
+  database: z.union(
+    [z.string().min(1), z.custom<Pool>(isPool)],
+    'must be a connection string, a pg.Pool, or "embedded:DIR"',
+  ),
   schema: z.string().min(1).max(63).refine(noNul, "must not contain NUL").default("rubicon"),
   migrate: z.boolean().optional(),
   tenant: z.string().max(200).refine(noNul, "must not contain NUL").default(""),
@@ -74,13 +86,21 @@ const leastLeaseMs = 500;
 /** @throws OptionsInvalidError */
 export function parseDurableOptions(options: DurableOptions) {
   const clientOnly = options?.worker === false;
-  const { worker: own, ...rest } = parseOptions("durableExecutor", durableOptions, clientOnly ? { ...options, worker: undefined } : options);
+  const { worker: own, ...rest } = parseOptions(
+    "durableExecutor",
+    durableOptions,
+    clientOnly ? { ...options, worker: undefined } : options,
+  );
   if (clientOnly) return { ...rest, worker: false as const };
   const { slots, lease, poll, maxCrashes } = own;
   const beat = own.beat ?? Math.min(5_000, lease / 6);
   const faults: Fault[] = [];
   if (lease < leastLeaseMs) faults.push({ at: "worker.lease", fault: `must be at least ${leastLeaseMs} ms` });
-  if (beat * 3 > lease) faults.push({ at: "worker.beat", fault: "must be at most a third of worker.lease, so that one late beat loses nothing" });
+  if (beat * 3 > lease)
+    faults.push({
+      at: "worker.beat",
+      fault: "must be at most a third of worker.lease, so that one late beat loses nothing",
+    });
   if (faults.length > 0) throw new OptionsInvalidError("durableExecutor", faults);
   const worker: DrivingOptions = { slots, leaseMs: lease, beatMs: beat, pollMs: poll, maxCrashes };
   return { ...rest, worker };

@@ -1,0 +1,230 @@
+// A WORKER: takes runs up, keeps them, takes over from the dead, and goes away in good order (design 3.3, 2.2).
+
+import { hostname } from "node:os";
+import type { Entry } from "../core/entry.js";
+import { foldRows, initialState } from "../core/state.js";
+import type { Logger, SagaDefinition } from "../definition/saga.js";
+import type { Driving } from "../executor/drive.js";
+import { type PolicyOptions, policiesOf } from "../executor/policies-of.js";
+import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { PgJournal } from "../journal/pg-journal.js";
+import type { Clock } from "../platform/clock.js";
+import type { Chance } from "../platform/ids.js";
+import type { Database } from "../store/db.js";
+import { forgetDeadWorkers, type OwnedRun } from "../store/workers.js";
+import { Claiming } from "./claiming.js";
+import { Lease } from "./lease.js";
+import { Loop } from "./loop.js";
+import type { DrivingOptions } from "./options.js";
+import { lookEveryMs, Recovering } from "./recovering.js";
+import { Slots } from "./slots.js";
+
+export interface WorkerParts {
+  readonly database: Database;
+  readonly journal: PgJournal;
+  readonly sagas: readonly SagaDefinition[];
+  readonly policies: PolicyOptions;
+  readonly options: DrivingOptions;
+  readonly driving: Omit<Driving, "onAbandoned" | "worker" | "mayStart" | "stopping">;
+  readonly listen: boolean;
+  readonly onNotification: (payload: string) => void;
+  /** A run that this worker drove has ended. */
+  readonly onEnded: (runId: string) => void;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly logger: Logger;
+}
+
+/** How a worker is doing, for health checks. */
+export interface WorkerHealth {
+  readonly worker: string;
+  /** Whether it may take runs and begin bodies: its lease is good and its lock is held. */
+  readonly firm: boolean;
+  /** Whether notifications are heard; otherwise polling finds what they would have told. */
+  readonly listening: boolean;
+  readonly slots: { readonly used: number; readonly free: number };
+  /** Bodies that outlived their grace and still go on. */
+  readonly abandoned: readonly { readonly runId: string; readonly step: string }[];
+  /** When each loop last got through a turn. */
+  readonly ticks: Readonly<Record<string, Date | undefined>>;
+}
+
+const forgetEveryMs = 60_000;
+
+export class Worker {
+  readonly #parts: WorkerParts;
+  readonly #slots: Slots;
+  readonly #lease: Lease;
+  readonly #claiming: Claiming;
+  readonly #recovering: Recovering;
+  readonly #loops: readonly Loop[];
+  readonly #claims: Loop;
+  readonly #pokes = new Map<string, number>();
+  #strays = new Map<string, string>();
+  #stopping = false;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    const { database, journal, sagas, policies, options, clock, chance, logger, listen, onNotification } = parts;
+    this.#lease = new Lease({
+      database,
+      leaseMs: options.leaseMs,
+      beatMs: options.beatMs,
+      host: hostname(),
+      pid: process.pid,
+      registered: JSON.stringify(sagas.map(({ name, version, shape }) => ({ saga: name, version, shape }))),
+      listen,
+      onNotification,
+      onBeat: (owned) => this.#onBeat(owned),
+      onLost: () => this.#slots.abortAll("lost"),
+      onLag: (lagMs) =>
+        logger.warn(
+          { lagMs, steps: this.#slots.underWay },
+          "the event loop was kept busy, and a beat came late; a longer lease, or work off this thread, keeps the runs here",
+        ),
+      clock,
+      chance,
+      logger,
+    });
+    this.#slots = new Slots(
+      {
+        slots: options.slots,
+        logger,
+        onFree: (header, state) => {
+          this.#pokes.delete(header.key);
+          if (state.finished !== undefined) parts.onEnded(header.runId);
+          this.#claims.wake();
+        },
+      },
+      {
+        ...parts.driving,
+        worker: () => this.#lease.id,
+        mayStart: () => this.#lease.mayStart(),
+        stopping: () => this.#stopping,
+      },
+    );
+    const { lease, slots } = { lease: this.#lease, slots: this.#slots };
+    this.#claiming = new Claiming({
+      database,
+      journal,
+      sagas,
+      policies,
+      pollMs: options.pollMs,
+      lease,
+      slots,
+      clock,
+      chance,
+      logger,
+    });
+    this.#recovering = new Recovering({
+      database,
+      journal,
+      claiming: this.#claiming,
+      lease,
+      slots,
+      leaseMs: options.leaseMs,
+      chance,
+      logger,
+    });
+    const loop = (name: string, everyMs: number, turn: () => Promise<number | void>) =>
+      new Loop({ name, everyMs, turn, clock, chance, logger });
+    this.#claims = loop("claim", options.pollMs, () => this.#claiming.turn());
+    this.#loops = [
+      this.#claims,
+      loop("recovery", Math.min(lookEveryMs, options.leaseMs / 3), () => this.#recovering.turn()),
+      loop("forget", forgetEveryMs, async () => void (await forgetDeadWorkers(database, database.nowOverride()))),
+    ];
+  }
+
+  get id(): string {
+    return this.#lease.id;
+  }
+
+  async start(): Promise<void> {
+    await this.#lease.start();
+    for (const loop of this.#loops) loop.start();
+  }
+
+  /** Some run may be due. */
+  wake(): void {
+    this.#claims.wake();
+  }
+
+  poke(key: string): void {
+    this.#slots.poke([key]);
+  }
+
+  noteOf(runId: string): unknown {
+    return this.#slots.noteOf(runId);
+  }
+
+  /** Starts a run in a free slot here and now; undefined when there is none, or it is not due yet. */
+  async startHere(saga: SagaDefinition, start: RunStart): Promise<{ header: RunHeader; created: boolean } | undefined> {
+    const { journal, policies, chance } = this.#parts;
+    const due = start.startAt === undefined || start.startAt <= journal.now();
+    if (!due || this.#stopping || !this.#lease.firm || this.#slots.free === 0) return undefined;
+    const token = chance.id();
+    const entry: Entry = { kind: "taken_up", worker: this.#lease.id, token, crash: false };
+    const { header, created, row } = await journal.start(start, { entry, nonce: chance.id() });
+    if (row !== undefined) {
+      const state = foldRows(header.shape, initialState(header.shape, header.startAt), [row]);
+      this.#slots.take(
+        { saga, header, state, token, policies: policiesOf(saga, policies, header.startAt) },
+        { suspect: false },
+      );
+    }
+    return { header, created };
+  }
+
+  get health(): WorkerHealth {
+    const ticks = {
+      ...this.#lease.ticks,
+      ...Object.fromEntries(this.#loops.map((loop) => [loop.name, loop.lastTickAt])),
+    };
+    return {
+      worker: this.#lease.id,
+      firm: this.#lease.firm,
+      listening: this.#lease.listening,
+      slots: { used: this.#slots.used, free: this.#slots.free },
+      abandoned: this.#slots.abandoned,
+      ticks: Object.fromEntries(
+        Object.entries(ticks).map(([name, at]) => [name, at === undefined ? undefined : new Date(at)]),
+      ),
+    };
+  }
+
+  /** Takes no more, lets attempts finish within the grace, aborts the others, waits for what settles, hands over the rest. */
+  async close(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+    const cancel = this.#parts.clock.after(graceMs, () => this.#slots.abortAll("shutdown"));
+    this.#slots.pokeAll();
+    await this.#slots.empty();
+    cancel();
+    await this.#lease.close();
+  }
+
+  #onBeat(owned: readonly OwnedRun[]): void {
+    const strays = new Map<string, string>();
+    for (const run of owned) {
+      if (!this.#slots.has(run.key)) {
+        // Seen for the second time: not merely on its way from a claim into its slot.
+        if (this.#strays.get(run.key) === run.token) this.#adopt(run);
+        else strays.set(run.key, run.token);
+      } else if (run.pokes > (this.#pokes.get(run.key) ?? 0)) {
+        this.#pokes.set(run.key, run.pokes);
+        this.#slots.poke([run.key]);
+      }
+    }
+    this.#strays = strays;
+  }
+
+  #adopt(run: OwnedRun): void {
+    if (this.#stopping || this.#slots.free === 0) return;
+    this.#recovering
+      .adopt(run)
+      .catch((error: unknown) =>
+        this.#parts.logger.warn({ err: error, runId: run.runId }, "a run of this worker could not be taken up"),
+      );
+  }
+}
