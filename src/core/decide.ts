@@ -47,18 +47,17 @@ function afterFailure(step: StepShape, failed: "definite" | "in_doubt"): Action 
 /** 1.5, going forward. */
 function tryStep(shape: StepShape, step: StepState, context: DecideContext): Action {
   const policy = context.policies.steps[shape.name]!;
-  const spent =
-    step.final || isSpent(step.forward, policy.retry, context) || (step.doubt && policy.retry.maxAttempts === 1);
+  const spent = step.final || isSpent(step.forward, policy.retry, context);
   const askable = step.doubt && policy.maxAsks > 0;
   // A step in doubt is asked about instead of being run again; a pivot also before it counts as in doubt for good.
   if (askable && (!spent || shape.kind === "pivot")) {
-    if (step.asks >= policy.maxAsks) return fail(shape, step);
+    if (step.asks >= policy.maxAsks) return fail(shape, step, policy);
     return after(Math.max(step.forward.retryAt, quietAt(step, policy, context)), context, {
       kind: "reconcile",
       step: shape.name,
     });
   }
-  if (spent) return fail(shape, step);
+  if (spent) return fail(shape, step, policy);
   return after(step.forward.retryAt, context, {
     kind: "run",
     step: shape.name,
@@ -77,7 +76,7 @@ function rollBack(shape: Shape, state: RunState, context: DecideContext): Action
     return append({
       kind: "compensation_failed",
       step: owed.name,
-      attempts: step.undo.attempts,
+      attempts: executions(step.undo, policy.compensationRetry),
       error: lastError(step.undo, owed.name),
     });
   const quiet = step.done === undefined ? quietAt(step, policy, context) : context.now;
@@ -104,10 +103,16 @@ export function rolledBackStatus(state: RunState, cause: Cause): EndStatus {
   }
 }
 
-/** 1.6: a budget is used up, or the body took its process down too often in a row. */
+/** 1.6: a budget is used up, or the body took its process down too often in a row. 1.5: once means never begun twice. */
 function isSpent(tried: AttemptsState, retry: RetryPolicy, context: DecideContext): boolean {
   if (tried.attempts >= retry.maxAttempts) return true;
+  if (retry.maxAttempts === 1) return tried.interrupted;
   return retry.maxAttempts === Number.POSITIVE_INFINITY && tried.crashes >= context.policies.maxCrashes;
+}
+
+/** Executions, never more than the budget: an owner that is lost with nothing left to try has not tried again. */
+export function executions(tried: AttemptsState, retry: RetryPolicy): number {
+  return Math.min(tried.attempts, retry.maxAttempts);
 }
 
 /** 1.5: from when on the last attempt that nobody saw the end of can be taken to be over. */
@@ -117,11 +122,11 @@ function quietAt(step: StepState, policy: StepPolicy, context: DecideContext): n
   return step.unsettledSince === undefined || until === Number.POSITIVE_INFINITY ? context.now : until;
 }
 
-function fail(shape: StepShape, step: StepState): Append {
+function fail(shape: StepShape, step: StepState, policy: StepPolicy): Append {
   return append({
     kind: "step_failed",
     step: shape.name,
-    attempts: step.forward.attempts,
+    attempts: executions(step.forward, policy.retry),
     error: lastError(step.forward, shape.name),
     doubt: step.doubt ? "in_doubt" : "definite",
   });

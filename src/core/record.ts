@@ -6,7 +6,7 @@ import type { ErrorRecord } from "../errors/error-record.js";
 import type { AbortReason } from "../errors/step-errors.js";
 import type { Attempted, RunBody } from "./action.js";
 import { backoffMs } from "./backoff.js";
-import { decide } from "./decide.js";
+import { decide, executions } from "./decide.js";
 import type { Entry, StoredValue } from "./entry.js";
 import { type DecideContext, parkAfterMs, type StepPolicy } from "./policies.js";
 import { foldEntries, isOwed, type RunState } from "./state.js";
@@ -133,7 +133,14 @@ function answerEntries(
 ): Entry[] {
   const { asks, forward } = state.steps[step]!;
   if (outcome.kind === "returned")
-    return [{ kind: "step_completed", step, output: outcome.output, attempt: Math.max(1, forward.attempts) }];
+    return [
+      {
+        kind: "step_completed",
+        step,
+        output: outcome.output,
+        attempt: Math.max(1, executions(forward, policy.retry)),
+      },
+    ];
   if (outcome.kind === "threw" && outcome.aborted === "shutdown") return [{ kind: "parked", until: context.now }];
   if (outcome.kind === "answered" && outcome.answer === "not_happened")
     return [{ kind: "reconciled", step, answer: "not_happened", asks: asks + 1, askAt: context.now }];
@@ -169,7 +176,9 @@ function failure(
   const attempts = before.attempts + (counted ? 1 : 0);
   const failures = before.failures + 1;
   const { error } = threw;
-  const doubt = forward && (state.steps[step]!.doubt || threw.happened === "maybe");
+  const stepShape = shape.steps.find((candidate) => candidate.name === step)!;
+  // 1.10: whatever a transactional step's error says, its transaction was undone.
+  const doubt = forward && !stepShape.transactional && (state.steps[step]!.doubt || threw.happened === "maybe");
   const spent = !threw.retryable || attempts >= retry.maxAttempts;
   const retryAt = context.now + backoffMs(retry, failures, context.random, threw.retryAfterMs);
   const failed = {
@@ -188,7 +197,6 @@ function failure(
   // 1.7: an ask that is in the journal is the cause, whatever the attempt that it aborted says.
   if (!spent || state.cancel !== undefined) return { ...failed, final: false };
   // 1.5: a pivot in doubt is asked about before anybody says that it can't be found out.
-  const isPivot = shape.steps.some((candidate) => candidate.name === step && candidate.kind === "pivot");
-  if (isPivot && doubt && policy.maxAsks > 0) return { ...failed, final: true };
+  if (stepShape.kind === "pivot" && doubt && policy.maxAsks > 0) return { ...failed, final: true };
   return { kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite" };
 }

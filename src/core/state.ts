@@ -3,7 +3,7 @@
 
 import type { Shape, StepShape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
-import type { Cause, Direction, EndStatus, Entry, Resolved, Row, StoredValue } from "./entry.js";
+import type { AttemptFailed, Cause, Direction, EndStatus, Entry, Resolved, Row, StoredValue } from "./entry.js";
 
 /** One of the two bodies of a step: how often it was executed, and when it may be again. */
 export interface AttemptsState {
@@ -11,6 +11,8 @@ export interface AttemptsState {
   readonly attempts: number;
   /** Crashes in a row, since it last returned or threw. */
   readonly crashes: number;
+  /** It was begun, and handed over or lost without using up one of `attempts`: never again where it may not begin twice. */
+  readonly interrupted: boolean;
   /** Failures so far, whether or not they count: what the delay grows by. */
   readonly failures: number;
   readonly retryAt: number;
@@ -72,7 +74,7 @@ export interface RunState {
   readonly finished?: { readonly status: EndStatus; readonly at: number; readonly output?: StoredValue };
 }
 
-const untried: AttemptsState = { attempts: 0, failures: 0, crashes: 0, retryAt: 0 };
+const untried: AttemptsState = { attempts: 0, crashes: 0, interrupted: false, failures: 0, retryAt: 0 };
 const untouched: StepState = { forward: untried, undo: untried, doubt: false, final: false, asks: 0, undone: false };
 
 /** The state of a run whose journal is empty. `startAt`: when it may begin, in milliseconds since the epoch. */
@@ -111,29 +113,11 @@ function foldEntry(shape: Shape, state: RunState, entry: Entry, at: number): Run
         done: { output: entry.output, attempt: entry.attempt },
       }));
     case "attempt_failed":
-      return entry.direction === "forward"
-        ? withStep(state, entry.step, (step) => ({
-            ...step,
-            forward: {
-              attempts: entry.attempts,
-              failures: entry.failures,
-              crashes: 0,
-              retryAt: entry.retryAt,
-              lastError: entry.error,
-            },
-            doubt: entry.doubt,
-            final: entry.final,
-          }))
-        : withStep(state, entry.step, (step) => ({
-            ...step,
-            undo: {
-              attempts: entry.attempts,
-              failures: entry.failures,
-              crashes: 0,
-              retryAt: entry.retryAt,
-              lastError: entry.error,
-            },
-          }));
+      return withStep(state, entry.step, (step) =>
+        entry.direction === "forward"
+          ? { ...step, forward: afterFailure(step.forward, entry), doubt: entry.doubt, final: entry.final }
+          : { ...step, undo: afterFailure(step.undo, entry) },
+      );
     case "reconciled":
       return withStep(state, entry.step, (step) => {
         const forward = { ...step.forward, retryAt: entry.askAt };
@@ -184,16 +168,23 @@ function withStep(state: RunState, name: string, change: (step: StepState) => St
   return { ...state, steps: { ...state.steps, [name]: change(state.steps[name]!) } };
 }
 
+function afterFailure(tried: AttemptsState, { attempts, failures, retryAt, error }: AttemptFailed): AttemptsState {
+  return { ...tried, attempts, failures, crashes: 0, retryAt, lastError: error };
+}
+
 /** The owner is gone without having said how its attempt ended: what was next may have happened (1.3). */
 function afterLoss(shape: Shape, state: RunState, crash: boolean): RunState {
   const lost = state.underWay;
   if (lost === undefined) return state;
-  const count = (tried: AttemptsState): AttemptsState =>
-    crash ? { ...tried, attempts: tried.attempts + 1, crashes: tried.crashes + 1 } : tried;
+  const { transactional } = stepShape(shape, lost.step);
+  const count = (tried: AttemptsState): AttemptsState => {
+    if (crash) return { ...tried, attempts: tried.attempts + 1, crashes: tried.crashes + 1 };
+    return transactional ? tried : { ...tried, interrupted: true };
+  };
   return withStep(state, lost.step, (step) => {
     if (lost.direction === "compensate") return { ...step, undo: count(step.undo) };
     const forward = count(step.forward);
-    if (stepShape(shape, lost.step).transactional) return { ...step, forward };
+    if (transactional) return { ...step, forward };
     // What was lost of a step in doubt that can be asked about was an ask; where it can't, asks don't matter.
     const asks = crash && step.doubt ? step.asks + 1 : step.asks;
     return { ...step, forward, asks, doubt: true, unsettledSince: lost.since };
@@ -247,7 +238,7 @@ function settledBy(by: string): ErrorRecord {
 
 /** A fresh budget for what failed or waits; doubt stays (1.4). */
 function foldRetried(state: RunState): RunState {
-  const fresh = { attempts: 0, failures: 0, crashes: 0, retryAt: 0 };
+  const fresh = { attempts: 0, crashes: 0, interrupted: false, failures: 0, retryAt: 0 };
   const steps = Object.fromEntries(
     Object.entries(state.steps).map(([name, step]): [string, StepState] => {
       const { failed, undoFailed: _undoFailed, ...rest } = step;

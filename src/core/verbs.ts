@@ -122,13 +122,13 @@ export function decideResolve(shape: Shape, state: RunState, resolution: Resolut
     return { refused: `"${resolution.step}" has neither failed nor is it being retried` };
   // Nobody drives it, so nothing forward can be under way: the turn travels with the word that brings it.
   if (resolution.as === "not_done" && state.owner === undefined)
-    return { entries: [...entries, { kind: "rollback_started", cause: "failure" }] };
+    return { entries: withEnd(shape, state, [...entries, { kind: "rollback_started", cause: "failure" }]) };
   return { entries };
 }
 
-/** Where nobody drives the run and no compensation is left to try, the run ends with the word that settled the last one. */
+/** Where nobody drives the run and no compensation is left to try, it ends with the word that settled the last step. */
 function withEnd(shape: Shape, state: RunState, entries: readonly Entry[]): readonly Entry[] {
   const next = foldEntries(shape, state, entries, 0);
   if (next.owner !== undefined || nextOwed(shape, next) !== undefined) return entries;
-  return [...entries, { kind: "finished", status: rolledBackStatus(next, state.rollback!) }];
+  return [...entries, { kind: "finished", status: rolledBackStatus(next, next.rollback!) }];
 }

@@ -1,0 +1,329 @@
+// THE RULES OF A JOURNAL, one after the other, in the order of the sections of design/1-semantics.md that they come from.
+// Each looks at one entry, or at one row, and at what the journal said before.
+
+import type { Shape, StepShape } from "../definition/shape.js";
+import type { EndStatus, Entry, Finished, RollbackStarted, Row } from "./entry.js";
+import { firstOpen, type JournalFacts, owed, stillToUndo } from "./journal-facts.js";
+import type { Policies } from "./policies.js";
+
+export interface RuleOptions {
+  /** With them, budgets and the deadline are judged too. Leave them out where they may have changed during the run. */
+  readonly policies?: Policies;
+}
+
+/** An entry, and all that a rule may look at. */
+export interface EntryPlace {
+  readonly shape: Shape;
+  /** What the journal says before the entry. */
+  readonly facts: JournalFacts;
+  readonly row: Row;
+  readonly entry: Entry;
+  /** The entries of the same row that precede it. */
+  readonly before: readonly Entry[];
+  readonly options: RuleOptions;
+}
+
+/** A row, and what the journal says before and after it. */
+export interface RowPlace {
+  readonly shape: Shape;
+  readonly before: JournalFacts;
+  readonly facts: JournalFacts;
+  readonly row: Row;
+}
+
+/** `broken` says what is wrong; undefined when the rule holds. */
+export interface Rule<Place> {
+  readonly rule: string;
+  readonly broken: (place: Place) => string | undefined;
+}
+
+export const entryRules: readonly Rule<EntryPlace>[] = [
+  {
+    rule: "1.1 a step moves forward only when it was made next, in the order of the list",
+    broken: ({ facts, entry, shape }) => {
+      if (!isForward(entry)) return undefined;
+      // Rolling back, `reconcile` is asked about a step in doubt before it is compensated (1.5).
+      const asked = entry.kind === "reconciled" || entry.kind === "step_completed";
+      if (facts.turned !== undefined && asked && stillToUndo(shape, facts)[0] === entry.step) return undefined;
+      return facts.forward === entry.step ? undefined : `${entry.kind} of "${entry.step}", which was not next`;
+    },
+  },
+  {
+    rule: "1.2 only an owner writes what an owner does",
+    broken: ({ facts, entry, before }) => {
+      if (!ownersKinds.has(entry.kind) || facts.driver !== undefined) return undefined;
+      const brought = before.some(({ kind }) => bringers[entry.kind]?.includes(kind));
+      return brought ? undefined : `${entry.kind} while nobody drives the run`;
+    },
+  },
+  {
+    rule: "1.3 a taking up names the owner that it takes the run from, and only that one",
+    broken: ({ facts, entry }) => {
+      if (entry.kind !== "taken_up") return undefined;
+      if (entry.from !== facts.driver)
+        return `taken from ${entry.from ?? "nobody"}, driven by ${facts.driver ?? "nobody"}`;
+      return entry.token === facts.driver ? "it has the token of the owner before it" : undefined;
+    },
+  },
+  {
+    rule: "1.3 what fails for good, or was refused by nobody, is counted: totals follow from the entries before",
+    broken: ({ facts, entry }) => {
+      if (entry.kind !== "attempt_failed") return undefined;
+      const step = facts.steps[entry.step]!;
+      const before = entry.direction === "forward" ? step.attempts : step.compensations;
+      const expected = before + (entry.counted ? 1 : 0);
+      return entry.attempts === expected ? undefined : `${entry.attempts} executions, where ${expected} were counted`;
+    },
+  },
+  {
+    rule: "1.3 the end is the last entry, until an operator reopens an end that is not consistent",
+    broken: ({ facts, entry }) => {
+      if (facts.finished === undefined) return undefined;
+      const reopens = entry.kind === "retried" || entry.kind === "resolved";
+      return reopens && !consistentEnds.has(facts.finished) ? undefined : `${entry.kind} after ${facts.finished}`;
+    },
+  },
+  {
+    rule: "1.4 the end's word is what the journal says",
+    broken: ({ shape, facts, entry, before }) =>
+      entry.kind === "finished" ? contradicted(shape, facts, entry, before) : undefined,
+  },
+  {
+    rule: "1.4 an operator settles only what is open",
+    broken: ({ shape, facts, entry }) => {
+      if (entry.kind !== "resolved") return undefined;
+      if (entry.as === "undone") return owed(shape, facts).includes(entry.step) ? undefined : "nothing of it is owed";
+      if (facts.turned !== undefined || !facts.pivotEntered) return `${entry.as} before the pivot, or rolling back`;
+      if (entry.as === "not_done" && pivotOf(shape)?.name !== entry.step) return "not_done of what is no pivot";
+      return firstOpen(shape, facts)?.name === entry.step ? undefined : `${entry.as} of a step that is not open`;
+    },
+  },
+  {
+    rule: "1.5 doubt stays until a success, reconcile or an operator clears it: a definite error does not",
+    broken: ({ facts, entry }) => {
+      if (entry.kind === "attempt_failed" && entry.direction === "forward")
+        return facts.steps[entry.step]!.doubt && !entry.doubt ? "a failed attempt cleared earlier doubt" : undefined;
+      if (entry.kind === "step_failed")
+        return facts.steps[entry.step]!.doubt && entry.doubt === "definite" ? "it failed definitely" : undefined;
+      return undefined;
+    },
+  },
+  {
+    rule: "1.5 only a step in doubt is asked about",
+    broken: ({ facts, entry }) =>
+      entry.kind === "reconciled" && !facts.steps[entry.step]!.doubt ? "there was no doubt" : undefined,
+  },
+  {
+    rule: "1.5 a transactional step is never in doubt",
+    broken: ({ shape, entry }) => {
+      const doubts =
+        entry.kind === "reconciled" ||
+        (entry.kind === "attempt_failed" && entry.doubt) ||
+        (entry.kind === "step_failed" && entry.doubt === "in_doubt");
+      return doubts && stepOf(shape, entry.step)!.transactional ? `${entry.kind} doubts it` : undefined;
+    },
+  },
+  {
+    rule: "1.6 no budget is exceeded",
+    broken: ({ entry, facts, options }) => overspent(entry, facts, options.policies),
+  },
+  {
+    rule: "1.7 an ask is accepted before the pivot and refused after it",
+    broken: ({ shape, facts, entry }) => {
+      const decided = facts.turned !== undefined || facts.firstCause === "failure";
+      if (entry.kind === "cancel_requested")
+        return facts.pivotEntered && !decided ? "accepted after the pivot was entered" : undefined;
+      if (entry.kind !== "cancel_refused") return undefined;
+      if (!facts.pivotEntered || decided) return "refused although the pivot was not entered, or definitely failed";
+      return entry.pivot === pivotOf(shape)?.name ? undefined : `"${entry.pivot}" is not the pivot`;
+    },
+  },
+  {
+    rule: "1.7 the cause is whichever of ask, failure and deadline is first",
+    broken: ({ facts, entry, row, options }) =>
+      entry.kind === "rollback_started" ? wrongCause(facts, entry, row, options.policies) : undefined,
+  },
+  {
+    rule: "1.8 a saga turns back once, and never with its pivot entered unless that definitely failed",
+    broken: ({ shape, facts, entry }) => {
+      if (entry.kind !== "rollback_started") return undefined;
+      if (facts.turned !== undefined) return "it had turned back already";
+      const pivot = pivotOf(shape);
+      const failed = pivot !== undefined && facts.steps[pivot.name]!.failed === "definite";
+      return facts.pivotEntered && !failed ? "the pivot was entered, and did not definitely fail" : undefined;
+    },
+  },
+  {
+    rule: "1.8 only what did or may have happened is compensated, once, last step first, after the turn",
+    broken: ({ facts, entry }) => {
+      if (!isBackward(entry)) return undefined;
+      return facts.undoing.includes(entry.step) ? undefined : `${entry.kind} of "${entry.step}", which was not next`;
+    },
+  },
+  {
+    rule: "1.10 the pivot is entered once, when it is next, and never after an ask",
+    broken: ({ shape, facts, entry, row }) => {
+      if (entry.kind !== "pivot_entered") return undefined;
+      const pivot = pivotOf(shape);
+      if (pivot?.name !== entry.step) return `"${entry.step}" is not the pivot`;
+      if (facts.pivotEntered) return "it had been entered before";
+      if (facts.firstCause !== undefined || facts.turned !== undefined) return "the saga had been told to turn back";
+      if (firstOpen(shape, facts)?.name !== pivot.name) return "it was not the pivot's turn";
+      const commits = row.entries.some((other) => other.kind === "step_completed" && other.step === pivot.name);
+      return pivot.transactional && !commits ? "a transactional pivot is entered by its own completion" : undefined;
+    },
+  },
+];
+
+export const rowRules: readonly Rule<RowPlace>[] = [
+  {
+    rule: "1.2 numbers go 1, 2, 3 … without gaps, and no row is empty",
+    broken: ({ before, row }) => {
+      if (row.number !== before.last + 1) return `${row.number} after ${before.last}`;
+      return row.entries.length === 0 ? "no entries" : undefined;
+    },
+  },
+  {
+    rule: "1.3 what follows from an entry without anything being done is in its row",
+    broken: ({ shape, facts, row }) => {
+      if (facts.finished !== undefined) return undefined;
+      const wrote = (...kinds: Entry["kind"][]): boolean => row.entries.some(({ kind }) => kinds.includes(kind));
+      if (facts.turned !== undefined) {
+        const last = wrote("rollback_started", "step_compensated", "compensation_failed");
+        return last && stillToUndo(shape, facts).length === 0
+          ? "nothing is left to undo, and it did not end"
+          : undefined;
+      }
+      if (wrote("step_failed")) return "a step failed for good, and the saga neither turned nor ended";
+      return wrote("step_completed") && firstOpen(shape, facts) === undefined
+        ? "all is done, and it did not end"
+        : undefined;
+    },
+  },
+];
+
+/** What only the owner writes, alone or in the row of another's word that brings it. */
+const ownersKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
+  "handed_over",
+  "parked",
+  "step_completed",
+  "attempt_failed",
+  "reconciled",
+  "step_failed",
+  "pivot_entered",
+  "rollback_started",
+  "step_compensated",
+  "compensation_failed",
+  "finished",
+]);
+const bringers: Partial<Record<Entry["kind"], readonly Entry["kind"][]>> = {
+  rollback_started: ["resolved"],
+  finished: ["resolved", "cancel_requested"],
+};
+
+const consistentEnds: ReadonlySet<EndStatus> = new Set<EndStatus>(["completed", "failed", "cancelled", "timed_out"]);
+const wordOf = { failure: "failed", cancel: "cancelled", deadline: "timed_out" } as const;
+
+/** 1.4: which end the journal allows. */
+function contradicted(
+  shape: Shape,
+  facts: JournalFacts,
+  { status }: Finished,
+  before: readonly Entry[],
+): string | undefined {
+  const steps = Object.values(facts.steps);
+  const open = firstOpen(shape, facts);
+  if (facts.turned !== undefined) {
+    if (stillToUndo(shape, facts).length > 0) return `${status}, and "${stillToUndo(shape, facts)[0]}" is not undone`;
+    const word = owed(shape, facts).length > 0 ? "compensation_failed" : wordOf[facts.turned];
+    return status === word ? undefined : `${status}, where it is ${word}`;
+  }
+  switch (status) {
+    case "completed":
+      return open === undefined && facts.firstCause !== "cancel"
+        ? undefined
+        : "not all is done, or it was asked to stop";
+    case "cancelled": {
+      const asked = before.some(({ kind }) => kind === "cancel_requested") && facts.firstCause === "cancel";
+      return asked && facts.driver === undefined && owed(shape, facts).length === 0
+        ? undefined
+        : "cancelled at once, though it is driven, has something to undo, or nobody asked";
+    }
+    case "forward_incomplete":
+      return open?.kind === "retriable" && facts.steps[open.name]!.failed !== undefined
+        ? undefined
+        : "no step after the pivot failed";
+    case "in_doubt":
+      return open?.kind === "pivot" && facts.steps[open.name]!.failed === "in_doubt"
+        ? undefined
+        : "the pivot did not fail in doubt";
+    default:
+      return `${status} without a rollback, at ${steps.filter((step) => step.completed).length} completed steps`;
+  }
+}
+
+function wrongCause(
+  facts: JournalFacts,
+  { cause }: RollbackStarted,
+  row: Row,
+  policies: Policies | undefined,
+): string | undefined {
+  const first = facts.firstCause ?? "deadline";
+  if (cause !== first) return `${cause}, where ${first} came first`;
+  if (cause !== "deadline") return undefined;
+  if (facts.forward === undefined && Object.values(facts.steps).every((step) => step.completed))
+    return "the last step had returned";
+  return policies !== undefined && row.at < policies.deadlineAt ? "the deadline had not passed" : undefined;
+}
+
+/** 1.5, 1.6: executions and asks against their budgets. */
+function overspent(entry: Entry, facts: JournalFacts, policies: Policies | undefined): string | undefined {
+  if (policies === undefined || !("step" in entry)) return undefined;
+  const policy = policies.steps[entry.step]!;
+  const forward = policy.retry.maxAttempts;
+  switch (entry.kind) {
+    case "step_completed":
+      return over("attempt", entry.attempt, Math.max(1, forward));
+    case "step_compensated":
+      return over("attempt", entry.attempt, policy.compensationRetry.maxAttempts);
+    case "attempt_failed":
+      return over(
+        "executions",
+        entry.attempts,
+        entry.direction === "forward" ? forward : policy.compensationRetry.maxAttempts,
+      );
+    case "step_failed":
+      return over("executions", entry.attempts, forward);
+    case "compensation_failed":
+      return over("executions", entry.attempts, policy.compensationRetry.maxAttempts);
+    case "reconciled":
+      if (entry.asks <= facts.steps[entry.step]!.asks) return `ask ${entry.asks} again`;
+      return over("asks", entry.asks, policy.maxAsks);
+    default:
+      return undefined;
+  }
+}
+
+function over(what: string, used: number, budget: number): string | undefined {
+  return used > budget ? `${used} ${what}, where ${budget} are allowed` : undefined;
+}
+
+type About<Kind extends Entry["kind"]> = Extract<Entry, { readonly kind: Kind }>;
+
+function isForward(entry: Entry): entry is About<"step_completed" | "attempt_failed" | "step_failed" | "reconciled"> {
+  if (entry.kind === "attempt_failed") return entry.direction === "forward";
+  return entry.kind === "step_completed" || entry.kind === "step_failed" || entry.kind === "reconciled";
+}
+
+function isBackward(entry: Entry): entry is About<"step_compensated" | "attempt_failed" | "compensation_failed"> {
+  if (entry.kind === "attempt_failed") return entry.direction === "compensate";
+  return entry.kind === "step_compensated" || entry.kind === "compensation_failed";
+}
+
+function pivotOf(shape: Shape): StepShape | undefined {
+  return shape.steps.find((step) => step.kind === "pivot");
+}
+
+function stepOf(shape: Shape, name: string): StepShape | undefined {
+  return shape.steps.find((step) => step.name === name);
+}

@@ -1,0 +1,178 @@
+// THE JOURNALS OF ONE EXPLORATION, each kept once: what the real fold makes of it, what its raw rows say, and a row to add.
+// Two journals are the same here when no later decision and no rule can tell them apart.
+
+import type { Entry, Row } from "../../src/core/entry.js";
+import { type JournalFacts, noFacts } from "../../src/core/journal-facts.js";
+import type { RetryPolicy } from "../../src/core/policies.js";
+import { checkRow, type Violation } from "../../src/core/rules.js";
+import { type AttemptsState, foldRows, initialState, type RunState, type StepState } from "../../src/core/state.js";
+import { type Explored, now } from "./shapes.js";
+
+export interface Journal {
+  readonly id: number;
+  /** By the real fold. */
+  readonly state: RunState;
+  /** By the bookkeeping of the rules. */
+  readonly facts: JournalFacts;
+  /** What was computed from this journal before. */
+  readonly known: Map<string, unknown>;
+  readonly appended: Map<readonly Entry[], Appended>;
+}
+
+export interface Appended {
+  readonly journal: Journal;
+  readonly row: Row;
+  readonly violations: readonly Violation[];
+}
+
+export class Journals {
+  readonly empty: Journal;
+  readonly #explored: Explored;
+  readonly #byText = new Map<string, Journal>();
+
+  constructor(explored: Explored) {
+    this.#explored = explored;
+    this.empty = this.#kept(initialState(explored.shape, now), noFacts(explored.shape));
+  }
+
+  get size(): number {
+    return this.#byText.size;
+  }
+
+  /** The journal with one more row, at the next number. */
+  append(journal: Journal, entries: readonly Entry[], deadline: boolean): Appended {
+    const before = journal.appended.get(entries);
+    if (before !== undefined) return before;
+    const { shape, policies } = this.#explored;
+    const row: Row = { number: journal.facts.last + 1, at: now, entries, nonce: "" };
+    const { facts, violations } = checkRow(shape, journal.facts, row, {
+      policies: deadline ? policies.after : policies.before,
+    });
+    const appended = { journal: this.#kept(foldRows(shape, journal.state, [row]), facts), row, violations };
+    journal.appended.set(entries, appended);
+    return appended;
+  }
+
+  /** The same journal, read `ms` later: the clock stands still, and the instants in it move. */
+  later(journal: Journal, ms: number): Journal {
+    if (ms === 0) return journal;
+    const { state, facts } = journal;
+    return remembered(journal, `later ${ms}`, () => this.#kept(earlier(state, ms, this.#explored), facts));
+  }
+
+  #kept(state: RunState, facts: JournalFacts): Journal {
+    const settled = earlier(state, 0, this.#explored);
+    const text = essence(this.#explored, settled, facts);
+    const known = this.#byText.get(text);
+    if (known !== undefined) return known;
+    const journal = { id: this.#byText.size, state: settled, facts, known: new Map(), appended: new Map() };
+    this.#byText.set(text, journal);
+    return journal;
+  }
+}
+
+/** Computes something about a journal once. */
+export function remembered<T>(journal: Journal, what: string, compute: () => T): T {
+  if (!journal.known.has(what)) journal.known.set(what, compute());
+  return journal.known.get(what) as T;
+}
+
+/**
+ * A text that two journals share when no later decision and no rule can tell them apart: without names and errors, with
+ * counters cut where no budget of the model reaches, and without what was settled. A field that is not named here counts.
+ */
+function essence(run: Explored, state: RunState, facts: JournalFacts): string {
+  const { last: _last, startAt: _startAt, parked: _parked, begun: _begun, steps, ...rest } = state;
+  const { last: _number, steps: stepsFacts, ...restFacts } = facts;
+  const over = facts.finished !== undefined && facts.finished !== "compensation_failed";
+  const back = state.rollback !== undefined;
+  const told = run.shape.steps.map(({ name, kind }) => {
+    const step = steps[name]!;
+    const seen = stepsFacts[name]!;
+    const { forward, undo, asks, final, unsettledSince, ...stands } = step;
+    const { attempts, compensations, asks: seenAsks, ...seenStands } = seen;
+    const { retry, compensationRetry, maxAsks } = run.policies.before.steps[name]!;
+    const tries = !over && !back && (step.done === undefined || !seen.completed);
+    const undoes = !over && (!step.undone || !seen.compensated);
+    const asked = maxAsks > 0 && (step.done === undefined || !seen.completed) && undoes;
+    return {
+      stands: { ...stands, failed: step.failed ?? 0, undoFailed: step.undoFailed !== undefined },
+      seenStands,
+      ...(tries && { forward: triedText(forward, retry, kind !== "compensatable"), attempts: cut(attempts), final }),
+      ...(undoes && { undo: triedText(undo, compensationRetry, false), compensations: cut(compensations) }),
+      ...(asked && { asks: [cut(asks), cut(seenAsks), forward.retryAt] }),
+      ...(tries || undoes ? { unsettledSince } : {}),
+    };
+  });
+  return JSON.stringify([rest, restFacts, told], nameless);
+}
+
+function triedText(tried: AttemptsState, retry: RetryPolicy, failuresCount: boolean): unknown[] {
+  const { attempts, crashes, interrupted, failures, retryAt, lastError: _error, ...rest } = tried;
+  return [
+    cut(attempts),
+    Number.isFinite(retry.maxAttempts) ? 0 : cut(crashes),
+    retry.maxAttempts === 1 && interrupted,
+    failuresCount && failures > 0,
+    retryAt,
+    rest,
+  ];
+}
+
+function cut(count: number): number {
+  return Math.min(count, 3);
+}
+
+function nameless(key: string, value: unknown): unknown {
+  switch (key) {
+    case "at":
+    case "token":
+    case "worker":
+    case "by":
+    case "attempt":
+      return undefined;
+    case "driver":
+    case "error":
+    case "output":
+    case "cancelRequestedAt":
+    case "cancelRefusedAt":
+      return value !== undefined;
+    default:
+      return value;
+  }
+}
+
+/** Every instant `ms` earlier; one that lies behind, and makes no difference any more, is 0. */
+function earlier(state: RunState, ms: number, { policies }: Explored): RunState {
+  const moved = (instant: number): number => (instant <= now + ms ? 0 : instant - ms);
+  const tried = (attempts: AttemptsState): AttemptsState => ({ ...attempts, retryAt: moved(attempts.retryAt) });
+  const since = (instant: number, step: string): number => {
+    const { attemptMs } = policies.before.steps[step]!;
+    return instant + attemptMs <= now + ms ? 0 : instant - ms;
+  };
+  const steps = Object.entries(state.steps).map(([name, step]): [string, StepState] => [
+    name,
+    {
+      ...withoutSince(step),
+      forward: tried(step.forward),
+      undo: tried(step.undo),
+      ...unsettled(since(step.unsettledSince ?? 0, name)),
+    },
+  ]);
+  return {
+    ...state,
+    dueAt: moved(state.dueAt),
+    steps: Object.fromEntries(steps),
+    ...(state.underWay === undefined
+      ? {}
+      : { underWay: { ...state.underWay, since: since(state.underWay.since, state.underWay.step) } }),
+  };
+}
+
+function withoutSince({ unsettledSince: _since, ...step }: StepState): Omit<StepState, "unsettledSince"> {
+  return step;
+}
+
+function unsettled(since: number): { readonly unsettledSince?: number } {
+  return since === 0 ? {} : { unsettledSince: since };
+}

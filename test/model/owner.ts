@@ -1,0 +1,138 @@
+// THE OWNER, as the shell is to be: load → decide → perform → record → append at the next number. All its choices are the
+// core's; what it does of itself is to read again when its number was taken, and to stop when the run is another's.
+
+import { whyStop } from "../../src/core/abort.js";
+import type { Attempted } from "../../src/core/action.js";
+import { decide } from "../../src/core/decide.js";
+import type { Entry } from "../../src/core/entry.js";
+import { type Outcome, type RecordContext, record, settle } from "../../src/core/record.js";
+import type { RunState } from "../../src/core/state.js";
+import type { AbortReason } from "../../src/errors/step-errors.js";
+import { type Journal, remembered } from "./journals.js";
+import { type Explored, now } from "./shapes.js";
+
+export interface Owner {
+  /** Whether its token is the last one that took the run up. A zombie does not know that it is not. */
+  readonly current: boolean;
+  readonly stopping: boolean;
+  /** What it has read. */
+  readonly view: Journal;
+  readonly hand: Hand;
+}
+
+/** What it is about. */
+export type Hand =
+  /** It offers what was decided to be written. */
+  | { readonly kind: "offer"; readonly entries: readonly Entry[] }
+  /** The body, or the ask, may have begun. */
+  | { readonly kind: "body"; readonly action: Attempted; readonly landed: boolean; readonly aborted?: AbortReason }
+  /** It offers what came of it. */
+  | { readonly kind: "outcome"; readonly action: Attempted; readonly outcome: Outcome }
+  | { readonly kind: "sleep"; readonly until: number }
+  /** Its row is in, and it has not heard. */
+  | { readonly kind: "unsure" };
+
+/** What surrounds a decision. */
+export interface Surroundings {
+  readonly run: Explored;
+  readonly deadline: boolean;
+}
+
+/** What to do with a row: append it after `view`, or nothing, because the run or the outcome is void. */
+export type Offer =
+  | { readonly kind: "row"; readonly after: Journal; readonly entries: readonly Entry[] }
+  | { readonly kind: "void"; readonly view: Journal }
+  | { readonly kind: "lost" };
+
+/** The idempotency key that a body gets: the same over attempts, crashes and workers (1.5). */
+export function keyOf(action: Attempted): string {
+  if (action.kind === "reconcile" || action.direction === "forward") return `run/${action.step}`;
+  return `run/${action.step}/compensate`;
+}
+
+/** What it takes in hand after it has read `view`; undefined when it stops: the run is another's, parked, or over. */
+export function takeInHand(around: Surroundings, view: Journal, current: boolean, stopping: boolean): Hand | undefined {
+  if (!isMine(view.state, current)) return undefined;
+  return remembered(view, `hand ${around.deadline} ${stopping}`, () => {
+    const context = contextOf(around, stopping);
+    const entries = settle(around.run.shape, view.state, [], context);
+    if (entries.length > 0) return { kind: "offer", entries };
+    const action = decide(around.run.shape, view.state, context);
+    switch (action.kind) {
+      case "run":
+      case "reconcile":
+        return { kind: "body", action, landed: false };
+      case "wait":
+        return { kind: "sleep", until: action.until };
+      default:
+        return undefined;
+    }
+  });
+}
+
+/** What it offers, when the journal has come to be `journal`. */
+export function offer(around: Surroundings, owner: Owner, journal: Journal): Offer {
+  const { hand, view } = owner;
+  if (hand.kind === "offer" && !isBehind(owner, journal)) return { kind: "row", after: view, entries: hand.entries };
+  if (isBehind(owner, journal) && !isMine(journal.state, owner.current)) return { kind: "lost" };
+  if (hand.kind !== "outcome") return { kind: "void", view: journal };
+  // The number was taken by a bystander: what is right now may be another row, or none.
+  const entries = recorded(around, owner, journal);
+  return entries === undefined ? { kind: "void", view: journal } : { kind: "row", after: journal, entries };
+}
+
+function recorded(around: Surroundings, { hand, stopping }: Owner, journal: Journal): readonly Entry[] | undefined {
+  if (hand.kind !== "outcome") return undefined;
+  const { action, outcome } = hand;
+  return remembered(
+    journal,
+    `record ${actionText(action)} ${outcomeText(outcome)} ${around.deadline} ${stopping}`,
+    () => record(around.run.shape, journal.state, action, outcome, contextOf(around, stopping)),
+  );
+}
+
+/** Why its body should stop, now that the journal is `journal`. */
+export function hears(around: Surroundings, owner: Owner, journal: Journal): AbortReason | undefined {
+  const { hand, current, stopping } = owner;
+  if (hand.kind !== "body" || hand.aborted !== undefined) return undefined;
+  const token = current ? (journal.state.owner?.token ?? "given up") : "lost";
+  const reason = remembered(journal, `stop ${actionText(hand.action)} ${token === "lost"} ${around.deadline}`, () =>
+    whyStop(journal.state, token, hand.action, contextOf(around, false)),
+  );
+  return reason ?? (stopping ? "shutdown" : undefined);
+}
+
+/** Whether the number after its view is taken. A zombie's always is: by the `taken_up` of the owner after it. */
+export function isBehind({ view, current }: Owner, journal: Journal): boolean {
+  return view !== journal || !current;
+}
+
+export function isMine(state: RunState, current: boolean): boolean {
+  return state.owner !== undefined && current;
+}
+
+function contextOf({ run, deadline }: Surroundings, stopping: boolean): RecordContext {
+  return { now, policies: deadline ? run.policies.after : run.policies.before, random: 0, worker: "w", stopping };
+}
+
+export function actionText(action: Attempted): string {
+  if (action.kind === "reconcile") return `ask ${action.step}`;
+  return action.direction === "forward" ? `do ${action.step}` : `undo ${action.step}`;
+}
+
+export function outcomeText(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "returned":
+      return "returned";
+    case "answered":
+      return outcome.answer;
+    case "threw":
+      return [
+        outcome.retryable ? "retryable" : "terminal",
+        outcome.happened,
+        ...(outcome.counted ? [] : ["never called"]),
+        ...(outcome.retryAfterMs === undefined ? [] : ["later"]),
+        ...(outcome.aborted === undefined ? [] : [`aborted: ${outcome.aborted}`]),
+      ].join(" ");
+  }
+}
