@@ -48,6 +48,16 @@ const readRows: Statement = (schema) => `
     and (j.only_last is null or (j.run, j.number) in (select run, number from superseding))
   order by j.run, j.number`;
 
+/** Every row of a run, oldest first: for a reader of its history. */
+const readAllRows: Statement = (schema) => `
+  select j.number::text as number, j.format::text as format, j.payload::text as payload, j.nonce::text as nonce,
+    ${millis("j.at")} as at
+  from ${schema}.journal j where j.run = $1::bigint order by j.number`;
+
+export async function allRows(runner: Runner, run: string): Promise<readonly StoredRow[]> {
+  return (await runner.run(readAllRows, [run])).map(readStored);
+}
+
 export async function rowsAfter(runner: Runner, run: string, after: number): Promise<readonly StoredRow[]> {
   return (await runner.run(readRows, [[run], after])).map(readStored);
 }

@@ -28,6 +28,13 @@ export function borrowedRunner(borrowed: Borrowed, schemaName: string): Runner {
   return { run: async (statement, values) => (await borrowed.query(statement(schema), [...values])).rows };
 }
 
+/** Each statement tried once: for what a loop comes back to anyway. */
+export function oneTry(database: {
+  once(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+}): Runner {
+  return { run: (statement, values) => database.once(statement, values) };
+}
+
 /** Any identifier, quotes included, as SQL text. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
