@@ -47,11 +47,10 @@ function askedDelay(error: unknown): RetryAfter {
 
 const deepestCause = 8;
 
-/** The error and its causes, outermost first. Branded ones among the causes are passed over (1.6). */
+/** The error and its causes, outermost first. Bounded, for a cycle of causes has no end. */
 function causeChain(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   for (let link = error; chain.length <= deepestCause && typeof link === "object" && link !== null; ) {
-    if (chain.includes(link)) break;
     chain.push(link);
     link = read(link, "cause");
   }

@@ -108,7 +108,7 @@ function primitiveText(value: unknown): string {
   // JSON escapes lone surrogates, which would all be the same character in UTF-8.
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
-  return value === 0 ? "0" : String(value);
+  return String(value);
 }
 
 /** Built-ins that hold no other values; undefined for a plain object. */

@@ -150,7 +150,7 @@ function shapeOf(value: object): { kind: "plain" | "null-proto"; keys: string[] 
     if (prototype !== null && !isClassOf(prototype, Object.prototype)) return notPlain;
     const keys = Object.keys(value);
     // What is hidden, and what has a symbol for its name, would be lost.
-    if (Reflect.ownKeys(value).length !== keys.length || keys.includes("__proto__")) return notPlain;
+    if (Reflect.ownKeys(value).length !== keys.length) return notPlain;
     return { kind: prototype === null ? "null-proto" : "plain", keys };
   } catch {
     return notPlain;

@@ -52,7 +52,7 @@ describe("an Error", () => {
     expect(stored(new Coded("x")).name).toBe("CodedError");
     expect(stored(new Named("x")).name).toBe("FromGetter");
     expect(stored(new RangeError("x")).name).toBe("RangeError");
-    expect(stored(withFields({ name: "Error" })).name).toBe("Error");
+    expect(stored(Object.assign(new HttpError("x"), { name: "Error" })).name).toBe("Error");
     expect(stored(new (class extends Error {})("x")).name).toBe("Error");
     expect(stored(withFields({ name: "" })).name).toBe("Error");
     expect(stored(withFields({ name: 5, constructor: 5 })).name).toBe("Error");

@@ -382,6 +382,21 @@ describe("size", () => {
       rest: "x".repeat(50),
     };
     expect(() => encodeValue(value, { limitBytes: 100 })).not.toThrow();
+    const larger = {
+      get inner() {
+        encodeValue("y", { limitBytes: 10 });
+        return 1;
+      },
+      rest: "x".repeat(500_000),
+    };
+    expect(() => encodeValue(larger)).not.toThrow();
+  });
+
+  it("collections are counted as they are walked", () => {
+    const set = new Set(Array.from({ length: 3_000_000 }, (_, index) => index));
+    const error = attempt(() => encodeValue({ set }));
+    expect(error).toBeInstanceOf(PayloadTooLargeError);
+    expect((error as PayloadTooLargeError).size).toBeLessThan(5_000_000);
   });
 });
 
