@@ -5,7 +5,7 @@ import { type EndOfRun, endOf } from "../core/outcome.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
-import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
+import type { Journal, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { parseGrace, parseList, parseOperator, parseResolve, parseStart, parseWait } from "./call-options.js";
@@ -142,7 +142,10 @@ export class JournalExecutor implements SagaExecutor {
   }
 
   async history(runId: string): Promise<readonly HistoryEntry[]> {
-    return historyOf(await this.#require(runId), this.#parts.values.tryDecode);
+    const { journal, values } = this.#parts;
+    const loaded = await loadRun(journal, runId);
+    if (loaded === undefined) throw new RunNotFoundError(runId);
+    return historyOf(await journal.allRows(loaded.header), values.tryDecode);
   }
 
   async list(options: ListOptions = {}): Promise<RunPage> {
@@ -184,12 +187,6 @@ export class JournalExecutor implements SagaExecutor {
 
   #checkOpen(): void {
     if (this.#closing !== undefined) throw closed("make a new one");
-  }
-
-  async #require(runId: string): Promise<LoadedRun> {
-    const loaded = await loadRun(this.#parts.journal, runId);
-    if (loaded === undefined) throw new RunNotFoundError(runId);
-    return loaded;
   }
 }
 

@@ -1,7 +1,7 @@
 // WHAT CAN BE TOLD OF A RUN from its start and its journal: `get` and `history` (design 2.2). Values that can't be read
 // are shown as such and spoil nothing.
 
-import type { Entry, StoredValue } from "../core/entry.js";
+import type { Entry, Row, StoredValue } from "../core/entry.js";
 import { endOf, presentError } from "../core/outcome.js";
 import { statusOf } from "../core/projection.js";
 import { nextForward, nextOwed, owedSteps } from "../core/state.js";
@@ -92,8 +92,8 @@ function retryAtOf({ underWay, steps }: KnownRun["state"]): number {
   return underWay.direction === "forward" ? forward.retryAt : undo.retryAt;
 }
 
-export function historyOf(loaded: LoadedRun, decode: Viewing["decode"]): HistoryEntry[] {
-  return loaded.rows.flatMap((row) =>
+export function historyOf(rows: readonly Row[], decode: Viewing["decode"]): HistoryEntry[] {
+  return rows.flatMap((row) =>
     row.entries.map((entry) => {
       const output = storedOutput(entry);
       return {

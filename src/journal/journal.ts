@@ -91,7 +91,9 @@ export interface Journal {
   }>;
   /** The run by its public id, with the rows after `after` (default: all). Undefined when there is none. */
   load(runId: string, after?: number): Promise<LoadedRun | undefined>;
-  /** Rows after `after`, oldest first. */
+  /** Every row, for a reader of the history: also the failed attempts that `load` may leave out. */
+  allRows(header: RunHeader): Promise<readonly Row[]>;
+  /** Rows after `after`, oldest first, as `load` reads them. */
   rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]>;
   /**
    * Appends one row, or says that its number is taken. An infrastructure failure is retried inside, with the same nonce

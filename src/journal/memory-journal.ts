@@ -76,6 +76,11 @@ export class MemoryJournal implements Journal {
     return run && { header: readHeader(run), rows: readRows(run, after) };
   }
 
+  async allRows(header: RunHeader): Promise<readonly Row[]> {
+    const run = this.#require(header);
+    return run.rows.map((_, index) => readRow(run, index + 1));
+  }
+
   async rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]> {
     return readRows(this.#require(header), after);
   }
