@@ -9,7 +9,7 @@ import type { Database } from "./db.js";
 import { type AppendedRow, appendRow, type NewRow } from "./entries.js";
 import { rowsAfter, type StoredRow } from "./journal-rows.js";
 import { numberOf, type Statement, textOf } from "./sql.js";
-import { sqlStateOf } from "./sql-error.js";
+import { classifySqlError, sqlStateOf, storeError } from "./sql-error.js";
 
 /** What a step's body gets. */
 export interface StepTransaction {
@@ -21,7 +21,7 @@ export type Committed =
   | { readonly kind: "committed"; readonly written: NewRow; readonly appended: AppendedRow }
   /** The caller took back its entry, having read these rows: everything was undone. */
   | { readonly kind: "void"; readonly rows: readonly StoredRow[] }
-  /** The connection was lost at the commit, and the server says that it did not take place: everything was undone. */
+  /** The connection was lost before the commit, or at it, and the server says that it did not take place: everything was undone. */
   | { readonly kind: "undone"; readonly error: unknown };
 
 export interface OpenStepTransaction {
@@ -117,6 +117,8 @@ class PgStepTransaction implements OpenStepTransaction {
       return { kind: "void", rows };
     } catch (error) {
       await this.rollback();
+      if (classifySqlError(error)?.broken && sqlStateOf(error) !== "25P02")
+        return { kind: "undone", error: storeError(error, "the step's transaction was lost") };
       // 25P02: a statement of the body failed and the body went on. Its own error is long gone.
       if (sqlStateOf(error) !== "25P02") throw error;
       throw new StoreError(
