@@ -15,6 +15,7 @@ import type { Chance } from "../platform/ids.js";
 import { ClaimBounds } from "../store/claim-bounds.js";
 import { type ClaimedRun, type ClaimGroup, claimRuns, nextDueAt, promoteDue } from "../store/claims.js";
 import type { Database } from "../store/db.js";
+import { oneTry } from "../store/sql.js";
 import type { Lease } from "./lease.js";
 import type { Slots } from "./slots.js";
 
@@ -62,27 +63,20 @@ export class Claiming {
     const { database, slots, lease, pollMs } = this.#options;
     if (!lease.firm) return Math.min(pollMs, 100);
     if (this.#groups.length === 0) return pollMs;
-    const { run, once } = this.#runner();
-    const promoted = await promoteDue({ run }, mostPromoted, database.nowOverride());
-    const suspect = slots.hasSuspect || slots.free === 0 ? [] : await this.#claim({ run: once }, 1, true);
-    const claimed = slots.free === 0 ? [] : await this.#claim({ run: once }, slots.free, false);
+    const promoted = await promoteDue(oneTry(database), mostPromoted, database.nowOverride());
+    const suspect = slots.hasSuspect || slots.free === 0 ? [] : await this.#claim(1, true);
+    const claimed = slots.free === 0 ? [] : await this.#claim(slots.free, false);
     if (promoted === mostPromoted || (claimed.length > 0 && slots.free > 0)) return 0;
     return suspect.length > 0 ? 0 : this.#untilNextDue();
   }
 
-  #runner() {
-    const { database } = this.#options;
-    const once: Database["once"] = (statement, values) => database.once(statement, values);
-    return { run: once, once };
-  }
-
   async #untilNextDue(): Promise<number> {
     const { database, pollMs } = this.#options;
-    const dueAt = await nextDueAt({ run: (statement, values) => database.once(statement, values) });
+    const dueAt = await nextDueAt(oneTry(database));
     return dueAt === undefined ? pollMs : Math.max(1, Math.min(pollMs, dueAt - database.now()));
   }
 
-  async #claim(runner: Pick<Database, "run">, count: number, suspects: boolean): Promise<readonly ClaimedRun[]> {
+  async #claim(count: number, suspects: boolean): Promise<readonly ClaimedRun[]> {
     const { database, lease, chance, clock } = this.#options;
     const worker = lease.id;
     const offers = Array.from({ length: count }, () => {
@@ -90,7 +84,7 @@ export class Claiming {
       return { token, nonce: chance.id(), payload: writeEntries(takeUp({ worker, token })) };
     });
     const groups = suspects ? this.#groups : this.#bounds.applyTo(this.#groups, clock.monotonic());
-    const claimed = await claimRuns(runner, {
+    const claimed = await claimRuns(database, {
       worker,
       groups,
       offers,

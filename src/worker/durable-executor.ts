@@ -18,6 +18,7 @@ import { KeptConnection } from "../store/kept-connection.js";
 import { migrate, verifySchema } from "../store/migrate.js";
 import { Announcer, type Notice, readPayload } from "../store/notify.js";
 import { endedAmong } from "../store/runs.js";
+import { oneTry } from "../store/sql.js";
 import { liveWorkers } from "../store/workers.js";
 import { Loop } from "./loop.js";
 import { type DurableOptions, parseDurableOptions } from "./options.js";
@@ -93,7 +94,9 @@ class DurableHooks implements ExecutorHooks {
     this.#journal = new PgJournal({ database, tenant, announce: (notice) => this.#announce(notice) });
     this.#values = new Values({ maxValueBytes, ...(codec === undefined ? {} : { codec }) });
     const { encode, decode } = this.#values;
-    const onNotification = (payload: string) => readPayload(payload).forEach((notice) => this.#hear(notice));
+    const onNotification = (payload: string) => {
+      for (const notice of readPayload(payload)) this.#hear(notice);
+    };
     const byItsOwnUrl = typeof parsed.listen === "string";
     // Behind a transaction pooler there is no session to hear on, unless it is given a URL past the pooler.
     const onDatabase = parsed.listen === undefined && !parsed.pooled;
@@ -248,11 +251,7 @@ class DurableHooks implements ExecutorHooks {
     const { database, parsed } = this.#parts;
     const waitedFor = this.#waiters.runIds;
     if (waitedFor.length === 0) return;
-    const ended = await endedAmong(
-      { run: (statement, values) => database.once(statement, values) },
-      parsed.tenant,
-      waitedFor,
-    );
+    const ended = await endedAmong(oneTry(database), parsed.tenant, waitedFor);
     for (const runId of ended) this.#waiters.wake(runId);
   }
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import type { Database } from "../store/db.js";
 import { KeptConnection } from "../store/kept-connection.js";
-import type { Runner } from "../store/sql.js";
+import { oneTry, type Runner } from "../store/sql.js";
 import { beatWorker, holdWorkerLock, type OwnedRun, registerWorker, retireWorker } from "../store/workers.js";
 import { Loop } from "./loop.js";
 
@@ -121,11 +121,7 @@ export class Lease {
     await this.#beats.stop();
     const { database } = this.#options;
     // CRASH: without this, runs that are left wait until the lock is seen to be free, or the lease to run out.
-    await retireWorker(
-      { run: (statement, values) => database.once(statement, values) },
-      this.#id,
-      database.nowOverride(),
-    ).catch(() => {});
+    await retireWorker(oneTry(database), this.#id, database.nowOverride()).catch(() => {});
     await this.#session?.close();
   }
 
@@ -146,8 +142,7 @@ export class Lease {
     if (this.#beatenAt > 0 && lagMs > Math.max(250, this.#options.beatMs)) this.#options.onLag(Math.round(lagMs));
     this.#beatenAt = sentAt;
     const mark = database.clock.mark();
-    const once: Runner = { run: (statement, values) => database.once(statement, values) };
-    const beat = await beatWorker(this.#session?.open ? this.#session : once, {
+    const beat = await beatWorker(this.#session?.open ? this.#session : oneTry(database), {
       worker,
       leaseMs,
       now: database.nowOverride(),

@@ -14,6 +14,7 @@ import type { NewRow } from "../store/entries.js";
 import type { StoredRow } from "../store/journal-rows.js";
 import { findDeadWorkers, type TakenRun, takeOverRuns } from "../store/recovery.js";
 import type { RunRow } from "../store/runs.js";
+import { oneTry } from "../store/sql.js";
 import type { OwnedRun } from "../store/workers.js";
 import type { Claiming } from "./claiming.js";
 import type { Lease } from "./lease.js";
@@ -51,8 +52,7 @@ export class Recovering {
       this.#left.clear();
       this.#leftSince = database.now();
     }
-    const runner = { run: database.once.bind(database) };
-    const dead = await findDeadWorkers(runner, { worker: lease.id, now: database.nowOverride() });
+    const dead = await findDeadWorkers(oneTry(database), { worker: lease.id, now: database.nowOverride() });
     for (const worker of dead) await this.#takeFrom(worker);
   }
 

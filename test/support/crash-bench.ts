@@ -38,14 +38,16 @@ export class CrashBench implements AsyncDisposable {
   }
 
   async worker(options: Partial<WorkerProcessOptions> = {}): Promise<WorkerProcess> {
-    const worker = await WorkerProcess.start({
+    const worker = new WorkerProcess({
       database: this.database.url,
       sagas: "crash/sagas.ts",
       outside: this.outside.url,
       worker: briskWorker,
       ...options,
     });
+    // Before it is ready: whatever becomes of it, it is gone at the end.
     this.#workers.push(worker);
+    await worker.ready;
     return worker;
   }
 
@@ -59,8 +61,12 @@ export class CrashBench implements AsyncDisposable {
     return this.#workers.find((worker) => worker.pid === pid)!;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async killAll(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker[Symbol.asyncDispose]()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killAll();
     await this.client.close();
     await this.outside[Symbol.asyncDispose]();
     await this.database.drop();

@@ -23,31 +23,26 @@ export class WorkerProcess implements AsyncDisposable {
   readonly lines: string[] = [];
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly #child: ChildProcess;
-  #ready!: Promise<void>;
+  /** Rejects when the process ends before it is ready. */
+  readonly ready: Promise<void>;
 
-  private constructor(options: WorkerProcessOptions) {
+  constructor(options: WorkerProcessOptions) {
     this.#child = spawn(process.execPath, ["--import", "tsx", new URL("worker-child.ts", import.meta.url).pathname], {
       env: { ...process.env, RUBICON_TEST: JSON.stringify(options) },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.exited = new Promise((resolve) => this.#child.once("exit", (code, signal) => resolve({ code, signal })));
     let readied = () => {};
-    this.#ready = new Promise((resolve, reject) => {
+    this.ready = new Promise((resolve, reject) => {
       readied = resolve;
       void this.exited.then(() => reject(new Error(`the worker ended before it was ready:\n${this.lines.join("\n")}`)));
     });
-    this.#ready.catch(() => {});
+    this.ready.catch(() => {});
     for (const stream of [this.#child.stdout!, this.#child.stderr!])
       createInterface({ input: stream }).on("line", (line) => {
         this.lines.push(line);
         if (line === "ready") readied();
       });
-  }
-
-  static async start(options: WorkerProcessOptions): Promise<WorkerProcess> {
-    const worker = new WorkerProcess(options);
-    await worker.#ready;
-    return worker;
   }
 
   get pid(): number {
