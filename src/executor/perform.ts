@@ -70,7 +70,7 @@ export function perform(subject: Subject, action: Attempted, tools: PerformTools
     body: (signal) => callBody(subject, index, action, tools, { signal, tx }),
     onMisuse: (error) => tools.logger.error({ err: error, step: step.name }, "a step's policy may call its body once"),
   });
-  return { outcome: outcomeOf(running, step, tools), abort: running.abort };
+  return { outcome: outcomeOf(running, step, tools), abort: (reason) => running.abort(reason) };
 }
 
 /** What a body came to, before it is known whether its attempt still counts. */
