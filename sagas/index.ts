@@ -7,7 +7,7 @@ import { OutsideWorld } from "./outside.js";
 import { outsideAt } from "./outside-server.js";
 import { tripBooking } from "./trip-booking/index.js";
 
-const url = process.env["OUTSIDE_URL"];
+const url = process.env.OUTSIDE_URL;
 const outside = url === undefined ? new OutsideWorld() : outsideAt(url);
 
 export const sagas = [orderFulfilment(outside), tripBooking(outside), onboarding(outside)];

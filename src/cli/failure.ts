@@ -15,6 +15,17 @@ export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
 
+/** What the command can't do, for a reason of its own. */
+export class CommandFailure extends Error {
+  readonly code: string;
+  override readonly name = "CommandFailure";
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
 const usageCodes = new Set([
   "usage",
   "options.invalid",
@@ -58,7 +69,8 @@ export function tellFailure(
   io.err(`${paint(code ?? "error", "red", "bold")}: ${printable(message || "no message")}\n`);
   if (hint !== undefined) io.err(`  ${hint}\n`);
   if (options.debug) io.err(`${printable(stackOf(error))}\n`);
-  else if (!isSagaError(error) && code !== "usage") io.err("  Run it again with --debug to see where it comes from.\n");
+  else if (!isSagaError(error) && !(error instanceof WrongUsage) && !(error instanceof CommandFailure))
+    io.err("  Run it again with --debug to see where it comes from.\n");
 }
 
 function codeOf(error: unknown): string | undefined {

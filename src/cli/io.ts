@@ -13,20 +13,18 @@ export interface Io {
   readonly width: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Aborts when the process was asked to end: a command that goes on until then stops gracefully. */
-  readonly stopping: AbortSignal;
+  /**
+   * From its first call on SIGINT and SIGTERM don't end the process but abort this signal; a second one ends it. For
+   * commands that have something to finish; the others may simply be killed.
+   */
+  readonly stopping: () => AbortSignal;
 }
 
 const narrowest = 60;
 const usualWidth = 100;
 
-/** The process's own. A second SIGINT or SIGTERM ends the process at once. */
+/** The process's own. */
 export function processIo(): Io {
-  const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => {
-      stopping.abort(signal);
-    });
   const out: WriteStream = process.stdout;
   endQuietlyWhenNobodyReads(out);
   return {
@@ -36,15 +34,29 @@ export function processIo(): Io {
     width: Math.max(narrowest, out.columns ?? usualWidth),
     env: process.env,
     cwd: process.cwd(),
-    stopping: stopping.signal,
+    stopping: heedSignals,
   };
+}
+
+let heeded: AbortController | undefined;
+
+function heedSignals(): AbortSignal {
+  if (heeded !== undefined) return heeded.signal;
+  const stopping = new AbortController();
+  heeded = stopping;
+  const heed = (signal: NodeJS.Signals) => {
+    stopping.abort(signal);
+    for (const each of ["SIGINT", "SIGTERM"] as const) process.off(each, heed);
+  };
+  for (const each of ["SIGINT", "SIGTERM"] as const) process.on(each, heed);
+  return stopping.signal;
 }
 
 /** https://no-color.org: any value but the empty one turns colours off. FORCE_COLOR turns them on without a terminal. */
 export function wantsColours(env: Io["env"], terminal: boolean): boolean {
-  if ((env["NO_COLOR"] ?? "") !== "") return false;
-  if ((env["FORCE_COLOR"] ?? "0") !== "0") return true;
-  return terminal && env["TERM"] !== "dumb";
+  if ((env.NO_COLOR ?? "") !== "") return false;
+  if ((env.FORCE_COLOR ?? "0") !== "0") return true;
+  return terminal && env.TERM !== "dumb";
 }
 
 /** `rubicon runs | head` closes the pipe: no reason for a stack trace. */

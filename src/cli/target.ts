@@ -26,7 +26,7 @@ export const defaultDirectory = "./.rubicon";
 export function targetOf(options: GlobalOptions, env: Io["env"], defaultSchema = "rubicon"): Target {
   if (options.database !== undefined && options.embedded !== undefined)
     throw new WrongUsage("--database and --embedded name two databases; give one of them");
-  const fromEnv = env["DATABASE_URL"] === "" ? undefined : env["DATABASE_URL"];
+  const fromEnv = env.DATABASE_URL === "" ? undefined : env.DATABASE_URL;
   const database =
     options.database ??
     (options.embedded === undefined ? (fromEnv ?? `embedded:${defaultDirectory}`) : `embedded:${options.embedded}`);

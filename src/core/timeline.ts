@@ -52,7 +52,9 @@ export function timelineOf(history: readonly TimelineEntry[], startedAt: Date): 
   const workers = new Map<string, string>();
   return history.map(({ number, at, entry, output }, index) => {
     if (entry.kind === "taken_up") workers.set(entry.token, entry.worker);
-    const told = tell(entry, { at: at.getTime(), first: index === 0, workers });
+    const next = history[index + 1];
+    const turned = next?.number === number && next.entry.kind === "rollback_started";
+    const told = tell(entry, { at: at.getTime(), first: index === 0, turned, workers });
     const sinceStartMs = at.getTime() - startedAt.getTime();
     const step = "step" in entry ? { step: entry.step } : {};
     return { number, at, sinceStartMs, ...told, ...step, ...(output === undefined ? {} : { output }) };
@@ -62,6 +64,8 @@ export function timelineOf(history: readonly TimelineEntry[], startedAt: Date): 
 interface Telling {
   readonly at: number;
   readonly first: boolean;
+  /** Whether the saga turns back in the same row: then nothing of this is tried again. */
+  readonly turned: boolean;
   /** Who held which token. */
   readonly workers: ReadonlyMap<string, string>;
 }
@@ -77,7 +81,7 @@ function tell(entry: Entry, telling: Telling): Pick<TimelineLine, "tone" | "text
     case "step_completed":
       return { tone: "done", text: `${entry.step}${entry.attempt > 1 ? ` (attempt ${entry.attempt})` : ""}` };
     case "attempt_failed":
-      return attemptFailed(entry, telling.at);
+      return attemptFailed(entry, telling);
     case "reconciled":
       return entry.answer === "not_happened"
         ? { tone: "doubt", text: `asked whether ${entry.step} happened: it did not` }
@@ -93,7 +97,7 @@ function tell(entry: Entry, telling: Telling): Pick<TimelineLine, "tone" | "text
         }${because(entry.error)}`,
       };
     case "pivot_entered":
-      return { tone: "pivot", text: `pivot ${entry.step}: from here on it goes forward` };
+      return { tone: "pivot", text: `pivot ${entry.step}: a stop is refused from here on` };
     case "rollback_started":
       return { tone: "turn", text: `turns back: ${causes[entry.cause]}` };
     case "step_compensated":
@@ -132,11 +136,16 @@ function takenUp(
   return { tone: "lost", text: `worker ${before} ${why}; taken over by worker ${entry.worker}` };
 }
 
-function attemptFailed(entry: Entry & { kind: "attempt_failed" }, at: number): Pick<TimelineLine, "tone" | "text"> {
+function attemptFailed(
+  entry: Entry & { kind: "attempt_failed" },
+  { at, turned }: Telling,
+): Pick<TimelineLine, "tone" | "text"> {
   const what = entry.direction === "forward" ? entry.step : `undoing ${entry.step}`;
   const doubt = entry.doubt ? ", may have happened" : "";
+  const failed = `${what} failed (attempt ${entry.attempt}${doubt})`;
+  if (turned) return { tone: "retry", text: `${failed}${because(entry.error)}` };
   const next = entry.final ? "its outcome is asked for" : `again in ${span(entry.retryAt - at)}`;
-  return { tone: "retry", text: `${what} failed (attempt ${entry.attempt}${doubt}), ${next}${because(entry.error)}` };
+  return { tone: "retry", text: `${failed}, ${next}${because(entry.error)}` };
 }
 
 function attempts(count: number): string {

@@ -21,19 +21,18 @@ export function cut(text: string, width: number): string {
   return width < 1 ? "" : `${characters.slice(0, width - 1).join("")}…`;
 }
 
-/** Lines with their columns aligned to the left, two spaces apart; the last column is not padded. */
-export function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows.reduce<number[]>(
-    (wide, row) => row.map((cell, column) => Math.max(wide[column] ?? 0, [...cell].length)),
-    [],
-  );
-  return rows.map((row) =>
-    row
-      .map((cell, column) => pad(cell, column < row.length - 1 ? widths[column]! : 0))
-      .join("  ")
-      .trimEnd(),
-  );
+/** The cells of a table, padded so that columns align; the last one of a row is not. Join them with {@link gap}. */
+export function aligned(rows: readonly (readonly string[])[]): string[][] {
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, [...cell].length);
+    });
+  return rows.map((row) => row.map((cell, column) => pad(cell, column < row.length - 1 ? widths[column]! : 0)));
 }
+
+/** Between two columns. */
+export const gap = "  ";
 
 export function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - [...text].length));

@@ -94,6 +94,29 @@ describe("timelineOf", () => {
     ]);
   });
 
+  it("promises no further attempt where the saga turned back in the same row", () => {
+    const failed = {
+      attempts: 1,
+      failures: 1,
+      counted: false,
+      error,
+      final: false,
+      doubt: true,
+      retryAt: 1_000_500,
+    } as const;
+    const entries: Entry[] = [
+      { kind: "attempt_failed", step: "a", direction: "forward", attempt: 1, ...failed },
+      { kind: "rollback_started", cause: "cancel" },
+    ];
+    const told = (numbers: readonly number[]) =>
+      timelineOf(
+        entries.map((entry, index) => ({ number: numbers[index]!, at: startedAt, entry })),
+        startedAt,
+      )[0]?.text;
+    expect(told([1, 1])).toBe("a failed (attempt 1, may have happened): Error: no answer");
+    expect(told([1, 2])).toBe("a failed (attempt 1, may have happened), again in 500ms: Error: no answer");
+  });
+
   it("tells what reconcile answered", () => {
     expect(
       told(
@@ -120,7 +143,7 @@ describe("timelineOf", () => {
         { kind: "compensation_failed", step: "b", attempts: 3, error },
       ),
     ).toEqual([
-      "pivot pivot p: from here on it goes forward",
+      "pivot pivot p: a stop is refused from here on",
       "turn turns back: a step failed",
       "turn turns back: somebody asked to stop",
       "turn turns back: it took too long",

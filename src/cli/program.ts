@@ -1,0 +1,134 @@
+// THE COMMANDS AND THEIR FLAGS, as commander parses them. What each does is in its own file.
+
+import { createRequire } from "node:module";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { diagram } from "./commands/diagram.js";
+import { doctor } from "./commands/doctor.js";
+import { stopEmbeddedServer } from "./commands/embedded.js";
+import { migrate } from "./commands/migrate.js";
+import { resolve, retry, stop } from "./commands/operate.js";
+import { runs, statuses } from "./commands/runs.js";
+import { show } from "./commands/show.js";
+import { worker } from "./commands/worker.js";
+import { demo } from "./demo/demo.js";
+import type { ExitCode } from "./failure.js";
+import type { Doors, Invocation } from "./invocation.js";
+import type { Io } from "./io.js";
+
+export interface ProgramOptions {
+  readonly io: Io;
+  readonly doors: Doors;
+  /** Takes the exit code of the command that ran. */
+  readonly ended: (code: ExitCode) => void;
+}
+
+export function program({ io, doors, ended }: ProgramOptions): Command {
+  const root = new Command("rubicon")
+    .description("Crash-resumable sagas on Postgres: run workers, look at runs, stop them truthfully.")
+    .version(packageVersion())
+    .option(
+      "--database <url>",
+      "the database: a connection string, or embedded:DIR (default: $DATABASE_URL, else embedded:./.rubicon)",
+    )
+    .option("--embedded <dir>", "the embedded database of a folder; the same as --database embedded:DIR")
+    .option("--schema <name>", 'the schema of the tables (default: "rubicon")')
+    .option("--tenant <name>", "the tenant whose runs are meant (default: none)")
+    .option("--json", "print the result as JSON; numbers that JSON can't hold are strings")
+    .option("--debug", "print stacks of errors")
+    .exitOverride()
+    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("Add --help to see what there is.")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (a stop past the pivot, a verb that does not apply).",
+    );
+
+  /** Runs a command with everything that it needs; its flags are the last but one argument that commander gives. */
+  const run =
+    <Args extends unknown[]>(command: (invocation: Invocation, ...args: Args) => Promise<ExitCode>) =>
+    async (...args: [...Args, Command]) =>
+      ended(await command({ io, doors, options: root.opts() }, ...(args.slice(0, -1) as Args)));
+
+  root.command("demo").description("see it work: a crash, a rollback, two stops; needs no database").action(run(demo));
+  root
+    .command("migrate")
+    .description("create the schema, or bring it up to date")
+    .option("--print", "print the SQL instead, for those who apply it by other means")
+    .action(run(migrate));
+  root
+    .command("worker")
+    .description("drive runs until Ctrl-C or SIGTERM")
+    .requiredOption("--sagas <file>", "the built JavaScript file that exports your sagas")
+    .option("--slots <number>", "how many runs to drive at once (default: 100)", wholeNumber)
+    .option("--grace <duration>", "how long running steps may take when the worker ends", "10s")
+    .option("--migrate", "bring the schema up to date first (the embedded one always is)")
+    .addOption(
+      new Option("--log-level <level>", "what to log, to stderr")
+        .choices(["debug", "info", "warn", "error", "silent"])
+        .default("info"),
+    )
+    .action(run(worker));
+  root
+    .command("runs")
+    .description("list runs, newest first")
+    .addOption(new Option("--status <status...>", "only these").choices(statuses))
+    .option("--saga <name>", "only of this saga")
+    .option("--limit <number>", "how many", wholeNumber, 50)
+    .option("--cursor <cursor>", "the next page, as the page before says")
+    .action(run(runs));
+  root.command("show <run>").description("all that happened to a run, as a timeline").action(run(show));
+  root
+    .command("stop <run>")
+    .description("ask a run to stop; the verdict is final. Exit code 3: it was refused, or the run had ended")
+    .requiredOption("--by <who>", "who asks")
+    .option("--reason <text>", "why")
+    .action(run(stop));
+  root
+    .command("retry <run>")
+    .description("try what failed again, with a fresh budget; a run that waits to be tried again: now")
+    .requiredOption("--by <who>", "who asks")
+    .action(run(retry));
+  root
+    .command("resolve <run>")
+    .description("record that a person settled a step")
+    .requiredOption("--step <name>", "which step")
+    .addOption(
+      new Option("--as <outcome>", "what is known of it").choices(["done", "not_done", "undone"]).makeOptionMandatory(),
+    )
+    .requiredOption("--by <who>", "who settled it")
+    .option("--output <json>", "with --as done: what the step would have given")
+    .option("--note <text>", "how it was found out")
+    .action(run(resolve));
+  root
+    .command("diagram <file>")
+    .description("draw the sagas that a file exports, with the line of the pivot")
+    .option("--saga <name>", "only this one")
+    .option("--mermaid", "as a Mermaid flowchart")
+    .action(run(diagram));
+  root
+    .command("doctor")
+    .description(
+      "is all well? connection, schema, workers, runs that wait for somebody, the rules of the newest journals",
+    )
+    .option("--journals <number>", "how many of the newest journals to check", wholeNumber, 100)
+    .action(run(doctor));
+  root
+    .command("embedded")
+    .description("the embedded Postgres")
+    .command("stop [dir]")
+    .description("stop the server of a folder (default: ./.rubicon); its data stays")
+    .action((directory: string | undefined) => run(stopEmbeddedServer)(directory, root));
+  return root;
+}
+
+function wholeNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError("It has to be a whole number from 1.");
+  return number;
+}
+
+function packageVersion(): string {
+  return createRequire(import.meta.url)("rubicon-saga/package.json").version;
+}
