@@ -23,7 +23,7 @@ export function evidenceOf(error: unknown): Verdict | undefined {
 }
 
 /** From `status`, `statusCode`, `response.status`, the first that is one. */
-export function httpStatus(error: unknown): number | undefined {
+function httpStatus(error: unknown): number | undefined {
   const candidates = [read(error, "status"), read(error, "statusCode"), read(read(error, "response"), "status")];
   return candidates.map(asStatus).find((status) => status !== undefined);
 }

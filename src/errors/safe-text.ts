@@ -4,7 +4,7 @@
 const replacement = "\ufffd";
 
 /** Marks where a text was cut. */
-export const ellipsis = "…";
+const ellipsis = "…";
 
 /**
  * `text` without what a database refuses, cut to at most `limit` UTF-16 units, the mark of the cut included. Costs no more

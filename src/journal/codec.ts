@@ -23,10 +23,10 @@ export interface Codec {
 }
 
 /** The tag of what is stored without a codec of the user's. */
-export const plainFormat = "devalue";
+const plainFormat = "devalue";
 
 /** 1 MiB of UTF-8. */
-export const defaultLimitBytes = 1024 * 1024;
+const defaultLimitBytes = 1024 * 1024;
 
 export interface EncodeOptions {
   /** Bytes of UTF-8, before a codec. Default 1 MiB. */
