@@ -2,7 +2,7 @@
 
 // Define
 export { defineSaga, type InputOf, type OutputOf, type Saga } from "./definition/define-saga.js";
-export { describeSaga } from "./definition/describe.js";
+export { describeSaga, type SagaDescription } from "./definition/describe.js";
 export type { Duration } from "./definition/duration.js";
 export type {
   AttemptPolicy,
@@ -11,9 +11,13 @@ export type {
   Reconciliation,
   RunTools,
   Transaction,
+  UndoToolsBase,
 } from "./definition/saga.js";
 export type { Shape, StepKind, StepShape } from "./definition/shape.js";
+export type { RetryOptions } from "./definition/retry-options.js";
 export { named, pivot, step } from "./definition/step.js";
+export type { StepTools, Undo } from "./definition/step-options.js";
+export type { Step } from "./definition/typed-step.js";
 
 // Run
 export type {
