@@ -26,13 +26,19 @@ export function ensureWatcher(folder: EmbeddedFolder, idleMs: number): void {
   });
   child.on("error", () => {});
   child.unref();
+  if (child.pid !== undefined) writeFileSync(folder.watcher, String(child.pid));
 }
 
 function watcherAlive(folder: EmbeddedFolder): boolean {
+  const pid = watcherOf(folder);
+  return pid !== undefined && isAlive(pid);
+}
+
+function watcherOf(folder: EmbeddedFolder): number | undefined {
   try {
-    return isAlive(Number(readFileSync(folder.watcher, "utf8")));
+    return Number(readFileSync(folder.watcher, "utf8"));
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -52,19 +58,31 @@ function loader(file: string): string[] {
 const othersConnected: Statement = () => `
   select count(*)::text as others from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
 
-/** Looks every so often; stops the server once nobody was connected for `idleMs`. Ends when there is no server. */
+const mostBetweenLooksMs = 15_000;
+/** Between two looks at whether there still is a server: costs no connection. */
+const stepMs = 2_000;
+
+/**
+ * Looks every so often; stops the server once nobody was connected for `idleMs`. Ends when there is no server, or when
+ * another watcher is the one that the folder names: of those that racing processes started, the last one stays.
+ */
 export async function watch(root: string, idleMs: number): Promise<void> {
   const folder = embeddedFolder(root, serverUser());
-  writeFileSync(folder.watcher, String(process.pid));
   const database = openDatabase({ database: urlOf(folder), maxConnections: 4, patienceMs: 1_000 });
+  const everyMs = Math.min(Math.max(idleMs / 5, 50), mostBetweenLooksMs);
   let usedAt = systemClock.monotonic();
+  let lookAt = usedAt;
   for (let server = runningServer(folder); server !== undefined; server = runningServer(folder)) {
-    const [row] = await database.once(othersConnected, []).catch(() => []);
-    if (row?.others !== "0") usedAt = systemClock.monotonic();
-    // A user that comes in this very moment loses its connection, and brings the server up again when it reconnects.
-    else if (systemClock.monotonic() - usedAt >= idleMs) process.kill(server.pid, "SIGINT");
-    await new Promise<void>((resolve) => systemClock.after(Math.min(Math.max(idleMs / 5, 50), 15_000), resolve));
+    if (watcherOf(folder) !== process.pid) return database.close();
+    if (systemClock.monotonic() >= lookAt) {
+      lookAt = systemClock.monotonic() + everyMs;
+      const [row] = await database.once(othersConnected, []).catch(() => []);
+      if (row?.others !== "0") usedAt = systemClock.monotonic();
+      // A user that comes in this very moment loses its connection, and brings the server up again when it reconnects.
+      else if (systemClock.monotonic() - usedAt >= idleMs) process.kill(server.pid, "SIGINT");
+    }
+    await new Promise<void>((resolve) => systemClock.after(Math.min(everyMs, stepMs), resolve));
   }
   await database.close();
-  rmSync(folder.watcher, { force: true });
+  if (watcherOf(folder) === process.pid) rmSync(folder.watcher, { force: true });
 }

@@ -56,19 +56,31 @@ export async function startServer(options: ServerOptions = {}): Promise<SuiteSer
     ...options.settings,
   };
   const log = openSync(join(root, "server.log"), "w");
+  // Goes with whoever started it, however that ends: its standard input is then closed.
+  const supervised = '"$@" & server=$!; read -r _; kill -QUIT $server; wait $server';
   const server = spawn(
-    join(binaries.bin, "postgres"),
-    ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
-    { cwd: data, env: binaries.env, stdio: ["ignore", log, log], ...user },
+    "/bin/sh",
+    [
+      "-c",
+      supervised,
+      "sh",
+      join(binaries.bin, "postgres"),
+      "-D",
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+    ],
+    { cwd: data, env: binaries.env, stdio: ["pipe", log, log], detached: true, ...user },
   );
+  server.unref();
+  (server.stdin as unknown as { unref?: () => void }).unref?.();
   const exited = new Promise<void>((resolve) => server.once("exit", () => resolve()));
-  process.once("exit", () => server.kill("SIGQUIT"));
   const url = `postgresql://postgres@localhost/postgres?host=${encodeURIComponent(root)}`;
   await ready(url, () => readFileSync(join(root, "server.log"), "utf8"));
   return {
     url,
     stop: async () => {
-      server.kill("SIGQUIT");
+      server.ref();
+      server.stdin!.end();
       await exited;
       rmSync(root, { recursive: true, force: true });
     },
