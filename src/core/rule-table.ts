@@ -66,13 +66,21 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
     },
   },
   {
-    rule: "1.3 what fails for good, or was refused by nobody, is counted: totals follow from the entries before",
+    rule: "1.3 the totals of a failed attempt follow from the entries before it",
     broken: ({ facts, entry }) => {
       if (entry.kind !== "attempt_failed") return undefined;
       const step = facts.steps[entry.step]!;
       const before = entry.direction === "forward" ? step.attempts : step.compensations;
       const expected = before + (entry.counted ? 1 : 0);
       return entry.attempts === expected ? undefined : `${entry.attempts} executions, where ${expected} were counted`;
+    },
+  },
+  {
+    rule: "1.3 an attempt that failed is told as such only when another try, or an ask, will follow",
+    broken: ({ entry, before }) => {
+      if (entry.kind !== "step_failed" && entry.kind !== "compensation_failed") return undefined;
+      const twice = before.some((other) => other.kind === "attempt_failed" && other.step === entry.step);
+      return twice ? `attempt_failed and ${entry.kind} of "${entry.step}" in one row` : undefined;
     },
   },
   {
@@ -89,10 +97,13 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
       entry.kind === "finished" ? contradicted(shape, facts, entry, before) : undefined,
   },
   {
-    rule: "1.4 an operator settles only what is open",
+    rule: "1.4 an operator settles and retries only what is open",
     broken: ({ shape, facts, entry }) => {
+      const settled = facts.firstCause === "failure" && facts.turned === undefined && facts.finished === undefined;
+      if (entry.kind === "retried") return settled ? "the pivot was settled as not done" : undefined;
       if (entry.kind !== "resolved") return undefined;
       if (entry.as === "undone") return owed(shape, facts).includes(entry.step) ? undefined : "nothing of it is owed";
+      if (settled) return `${entry.as}, after the pivot was settled as not done`;
       if (facts.turned !== undefined || !facts.pivotEntered) return `${entry.as} before the pivot, or rolling back`;
       if (entry.as === "not_done" && pivotOf(shape)?.name !== entry.step) return "not_done of what is no pivot";
       return firstOpen(shape, facts)?.name === entry.step ? undefined : `${entry.as} of a step that is not open`;

@@ -80,6 +80,8 @@ export function decideRetry(state: RunState, by: string, now: number): OperatorD
 }
 
 function waits(state: RunState, now: number): boolean {
+  // An operator said that the pivot did not happen: its owner has yet to turn, and nothing forward is tried again.
+  if (state.rollback === undefined && state.failure !== undefined) return false;
   return Object.values(state.steps).some((step) => {
     const tried = state.rollback === undefined ? step.forward : step.undo;
     const open = state.rollback === undefined ? step.done === undefined : !step.undone;
@@ -116,6 +118,7 @@ export function decideResolve(shape: Shape, state: RunState, resolution: Resolut
   if (stepShape.kind === "compensatable")
     return { refused: "a step before the pivot settles itself; only its compensation can be resolved, as undone" };
   if (state.rollback !== undefined) return { refused: "the saga is rolling back" };
+  if (state.failure !== undefined && state.finished === undefined) return { refused: "the saga is about to roll back" };
   if (step.done !== undefined) return { refused: `"${resolution.step}" is done` };
   const tried = step.failed !== undefined || step.doubt || step.forward.failures > 0 || step.forward.attempts > 0;
   if (!state.pivotEntered || !tried)

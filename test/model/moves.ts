@@ -17,7 +17,7 @@ import {
 import type { AbortReason } from "../../src/errors/step-errors.js";
 import { type Appended, type Journal, type Journals, remembered } from "./journals.js";
 import { actionText, hears, isBehind, keyOf, type Offer, type Owner, offer, outcomeText, takeInHand } from "./owner.js";
-import { type Disturbance, type Explored, longDelayMs, now } from "./shapes.js";
+import { type Disturbance, type Explored, longDelayMs, now, shortDelayMs } from "./shapes.js";
 import {
   budgetOf,
   type Charge,
@@ -51,7 +51,7 @@ const threw = { kind: "threw", error, counted: true } as const;
 const returned: Outcome = { kind: "returned", output };
 const maybeRetry: Threw = { ...threw, retryable: true, happened: "maybe", retryAfterMs: longDelayMs };
 const maybeTerminal: Threw = { ...threw, retryable: false, happened: "maybe" };
-const noRetry: Threw = { ...threw, retryable: true, happened: "no" };
+const noRetry: Threw = { ...threw, retryable: true, happened: "no", retryAfterMs: shortDelayMs };
 const noTerminal: Threw = { ...threw, retryable: false, happened: "no" };
 const neverCalled: Threw = { ...threw, retryable: true, happened: "no", counted: false, retryAfterMs: longDelayMs };
 const askThrew: Threw = maybeRetry;
@@ -119,7 +119,7 @@ class Moves {
         const ms = asleep ? owner.hand.until - now : 0;
         const later = this.#later(this.#without(owner), ms);
         this.#add({ label: asleep ? "sleeps" : "is woken", to: this.#reads(later, owner, later.journal) });
-        if (asleep && owner.hand.until > now && this.#world.deadline)
+        if (asleep && this.#world.deadline && deadlineMatters({ ...this.#world, owners: [] }))
           this.#add({ label: "is woken by the deadline", to: this.#reads(this.#without(owner), owner, owner.view) });
         break;
       }

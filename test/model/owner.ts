@@ -131,7 +131,7 @@ export function outcomeText(outcome: Outcome): string {
         outcome.retryable ? "retryable" : "terminal",
         outcome.happened,
         ...(outcome.counted ? [] : ["never called"]),
-        ...(outcome.retryAfterMs === undefined ? [] : ["later"]),
+        ...(outcome.retryAfterMs === undefined ? [] : [`in ${outcome.retryAfterMs} ms`]),
         ...(outcome.aborted === undefined ? [] : [`aborted: ${outcome.aborted}`]),
       ].join(" ");
   }

@@ -9,6 +9,8 @@ export const now = 1_000_000_000;
 
 /** What the peer asks for when it wants to be left alone: long enough to park the run. */
 export const longDelayMs = 5_000;
+/** Short enough to be spent in process. */
+export const shortDelayMs = 500;
 
 export interface Explored {
   readonly notation: string;

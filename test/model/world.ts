@@ -110,6 +110,12 @@ export function faultsOf(run: Explored, world: World): string[] {
       if ((direction === "forward" ? charged : undoCharged) > budgetOf(run, { step, direction }))
         faults.push(`1.6 a body of "${step}" (${direction}) was executed more often than its budget allows`);
     }
+  for (const { hand, view } of world.owners) {
+    if (hand.kind !== "body" || hand.action.kind !== "run" || hand.action.direction !== "forward") continue;
+    const { step } = hand.action;
+    if (view.facts.steps[step]!.doubt && run.policies.before.steps[step]!.maxAsks > 0)
+      faults.push(`1.5 "${step}" is in doubt, and is run again instead of being asked about`);
+  }
   const status = world.journal.state.finished?.status;
   if (status === undefined) return faults;
   for (const verdict of world.promised)
@@ -155,7 +161,7 @@ export function worldText(run: Explored, world: World): string {
   const effects = world.effects
     .map(({ live, voided, late, undone, charged, undoCharged }, index) => {
       const { completed, compensated } = facts.steps[run.shape.steps[index]!.name]!;
-      const text = `${live ? "L" : ""}${voided ? "V" : ""}${undone && pivots ? "U" : ""}${late > 0 ? `l${late}` : ""}`;
+      const text = `${live ? "L" : ""}${voided ? "V" : ""}${undone && pivots ? "U" : ""}${late > 0 && !voided ? `l${late}` : ""}`;
       return `${text}${completed || back ? "" : charged}${compensated ? "" : undoCharged}`;
     })
     .join();
