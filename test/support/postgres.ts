@@ -1,6 +1,6 @@
 // A POSTGRES OF THE SUITE'S OWN: one server for all files, a database per file. Fast and forgetful: nothing is synced.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
@@ -12,10 +12,21 @@ export type ServerVersion = "embedded" | "15";
 export interface SuiteServer {
   /** Of the maintenance database, as a superuser. */
   readonly url: string;
+  /** Its data folder: for `pg_hba.conf`, say. */
+  readonly data: string;
+  /** Stops it, keeping its data. `fast` ends sessions in good order, `immediate` is a crash. Resolves when it is gone. */
+  down(mode: "fast" | "immediate"): Promise<void>;
+  /** Starts it again, at the same address. Resolves when it takes connections. */
+  up(): Promise<void>;
+  /** SIGSTOP, or SIGCONT, to the server and all its backends. */
+  freeze(): void;
+  thaw(): void;
   readonly stop: () => Promise<void>;
 }
 
 const urlVariable = "RUBICON_TEST_DATABASE";
+/** `RUBICON_TEST_POSTGRES=15` runs the suite on that version. */
+const wantedVersion: ServerVersion = process.env.RUBICON_TEST_POSTGRES === "15" ? "15" : "embedded";
 const installed = "/usr/lib/postgresql/15/bin";
 
 /** Whether this machine can run the suite on that version. */
@@ -24,6 +35,7 @@ export function hasVersion(version: ServerVersion): boolean {
 }
 
 export interface ServerOptions {
+  /** Default: what `RUBICON_TEST_POSTGRES` says, or `embedded`. */
   readonly version?: ServerVersion;
   /** Settings beside the suite's own, for example `{ fsync: "on" }`. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -31,9 +43,10 @@ export interface ServerOptions {
 
 /** Starts a server with data of its own. @throws when it does not come up within 30 s */
 export async function startServer(options: ServerOptions = {}): Promise<SuiteServer> {
+  const { version = wantedVersion } = options;
   const user = serverUser();
   const binaries: Binaries =
-    options.version === "15"
+    version === "15"
       ? { bin: installed, env: { PATH: process.env.PATH, LC_ALL: "C", LANG: "C", TZ: "UTC" } }
       : embeddedBinaries(user);
   const root = mkdtempSync("/tmp/rubicon-suite-");
@@ -58,30 +71,40 @@ export async function startServer(options: ServerOptions = {}): Promise<SuiteSer
   const log = openSync(join(root, "server.log"), "w");
   // Goes with whoever started it, however that ends: its standard input is then closed.
   const supervised = '"$@" & server=$!; read -r _; kill -QUIT $server; wait $server';
-  const server = spawn(
-    "/bin/sh",
-    [
-      "-c",
-      supervised,
-      "sh",
-      join(binaries.bin, "postgres"),
-      "-D",
-      data,
-      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
-    ],
-    { cwd: data, env: binaries.env, stdio: ["pipe", log, log], detached: true, ...user },
-  );
-  server.unref();
-  (server.stdin as unknown as { unref?: () => void }).unref?.();
-  const exited = new Promise<void>((resolve) => server.once("exit", () => resolve()));
+  const args = ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+  const run = () => spawn(join(binaries.bin, "postgres"), args, { cwd: data, env: binaries.env, stdio: ["ignore", log, log], ...user });
+  let server = run();
+  process.once("exit", () => server.kill("SIGQUIT"));
   const url = `postgresql://postgres@localhost/postgres?host=${encodeURIComponent(root)}`;
-  await ready(url, () => readFileSync(join(root, "server.log"), "utf8"));
+  const isUp = () => ready(url, () => readFileSync(join(root, "server.log"), "utf8"));
+  const end = async (signal: NodeJS.Signals) => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = new Promise<void>((resolve) => server.once("exit", () => resolve()));
+    server.kill(signal);
+    await exited;
+  };
+  const signalAll = (signal: NodeJS.Signals) => {
+    const found = spawnSync("ps", ["-o", "pid=", "--ppid", String(server.pid)], { encoding: "utf8" });
+    for (const pid of [server.pid!, ...found.stdout.split("\n").filter(Boolean).map(Number)])
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // Gone meanwhile.
+      }
+  };
+  await isUp();
   return {
     url,
+    data,
+    down: (mode) => end(mode === "fast" ? "SIGINT" : "SIGQUIT"),
+    up: async () => {
+      server = run();
+      await isUp();
+    },
+    freeze: () => signalAll("SIGSTOP"),
+    thaw: () => signalAll("SIGCONT"),
     stop: async () => {
-      server.ref();
-      server.stdin!.end();
-      await exited;
+      await end("SIGQUIT");
       rmSync(root, { recursive: true, force: true });
     },
   };
