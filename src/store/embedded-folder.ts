@@ -1,7 +1,7 @@
 // WHAT IS WHERE in the folder of an embedded server, and whether its server runs. Starts nothing.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { StoreError } from "../errors/store-errors.js";
 import { sha256 } from "../platform/digest.js";
@@ -57,6 +57,22 @@ export function runningServer(folder: EmbeddedFolder): RunningServer | undefined
   if (lines === undefined || !isAlive(pid) || !isServerOf(pid, folder)) return undefined;
   const status = lines[7]?.trim();
   return { pid, status: status === "ready" || status === "stopping" ? status : "starting" };
+}
+
+/**
+ * Postgres takes the files of a dead server over by itself, having looked that nothing of it is left; but not where its
+ * number is another program's now. A zombie still has its own number, and is waited for.
+ */
+export function forgetForeignPid(folder: EmbeddedFolder): void {
+  for (const file of [join(folder.data, "postmaster.pid"), join(folder.socket, ".s.PGSQL.5432.lock")]) {
+    const pid = Number(read(file)?.split("\n")[0]);
+    if (isAlive(pid) && !isServerOf(pid, folder) && !isZombie(pid)) rmSync(file, { force: true });
+  }
+}
+
+function isZombie(pid: number): boolean {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(")") + 2).startsWith("Z") ?? false;
 }
 
 /** The number may have been given to another program since: after a restart of a container it usually has. */

@@ -25,7 +25,14 @@ import {
   type ServerUser,
   serverUser,
 } from "./embedded-binaries.js";
-import { type EmbeddedFolder, embeddedFolder, prepareSocketFolder, runningServer, urlOf } from "./embedded-folder.js";
+import {
+  type EmbeddedFolder,
+  embeddedFolder,
+  forgetForeignPid,
+  prepareSocketFolder,
+  runningServer,
+  urlOf,
+} from "./embedded-folder.js";
 import { ensureWatcher } from "./embedded-watch.js";
 import { withFileLock } from "./file-lock.js";
 
@@ -36,6 +43,7 @@ export interface EmbeddedOptions {
 
 const scheme = "embedded:";
 const patienceMs = 60_000;
+const restartPatienceMs = 15_000;
 
 /** The folder of `embedded:DIR`, absolute; undefined when `database` is something else. */
 export function embeddedDirectory(database: string): string | undefined {
@@ -123,10 +131,20 @@ async function start(folder: EmbeddedFolder, user: ServerUser | undefined): Prom
   if (running !== undefined)
     await until(() => ["ready", undefined].includes(runningServer(folder)?.status), stuck(folder));
   if (runningServer(folder) !== undefined) return;
-  // Its process is dead, or its number is another program's now; Postgres itself would refuse in the latter case.
-  rmSync(join(folder.data, "postmaster.pid"), { force: true });
   refuseForeignData(folder, user);
   prepareSocketFolder(folder, user);
+  const limit = systemClock.monotonic() + restartPatienceMs;
+  // CRASH: where the server alone was killed, its orphans go on for a moment, and Postgres refuses to start beside them.
+  while (!(await spawnedWell(folder, user))) {
+    if (systemClock.monotonic() > limit)
+      throw new StoreError("embedded.failed", `the server of ${folder.root} did not start: see ${folder.log}`);
+    await new Promise<void>((resolve) => systemClock.after(200, resolve));
+  }
+}
+
+/** One try: true once it is ready, false when it ended instead. */
+async function spawnedWell(folder: EmbeddedFolder, user: ServerUser | undefined): Promise<boolean> {
+  forgetForeignPid(folder);
   const server = spawnServer(folder, embeddedBinaries(user), user);
   let exited = false;
   server.once("error", () => {
@@ -136,7 +154,7 @@ async function start(folder: EmbeddedFolder, user: ServerUser | undefined): Prom
     exited = true;
   });
   await until(() => exited || runningServer(folder)?.status === "ready", stuck(folder));
-  if (exited) throw new StoreError("embedded.failed", `the server of ${folder.root} did not start: see ${folder.log}`);
+  return !exited;
 }
 
 function refuseForeignData(folder: EmbeddedFolder, user: ServerUser | undefined): void {

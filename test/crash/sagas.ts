@@ -11,7 +11,11 @@ export interface Answer {
 }
 
 function caller(outside: string) {
-  return async (name: string, direction: "forward" | "compensate", { runId, key, attempt, signal }: Who): Promise<Answer> => {
+  return async (
+    name: string,
+    direction: "forward" | "compensate",
+    { runId, key, attempt, signal }: Who,
+  ): Promise<Answer> => {
     const body = JSON.stringify({ runId, step: name, direction, key, attempt, pid: process.pid });
     const response = await fetch(outside, { method: "POST", body, signal });
     if (response.ok) return (await response.json()) as Answer;
@@ -25,31 +29,36 @@ const quick = { firstDelay: 20, maxDelay: 100 } as const;
 
 export function sagas(outside: string) {
   const call = caller(outside);
-  const undoable = <Name extends string>(name: Name, options: { timeout?: number; grace?: number; maxAttempts?: number } = {}) =>
+  const undoable = <Name extends string>(
+    name: Name,
+    options: { timeout?: number; grace?: number; maxAttempts?: number } = {},
+  ) =>
     step({
       name,
-      run: async (_context: object, tools) => ({ [`from${name}`]: await call(name, "forward", tools) }) as Record<`from${Name}`, Answer>,
+      run: async (_context: object, tools) =>
+        ({ [`from${name}`]: await call(name, "forward", tools) }) as Record<`from${Name}`, Answer>,
       compensate: async (_context, undo) => {
         await call(name, "compensate", undo);
       },
       retry: { ...quick, ...(options.maxAttempts === undefined ? {} : { maxAttempts: options.maxAttempts }) },
       compensationRetry: quick,
-      timeout: options.timeout ?? 1_000,
+      timeout: options.timeout ?? 5_000,
       grace: options.grace ?? 200,
     });
   const forward = <Name extends string>(name: Name) =>
     step({
       name,
-      run: async (_context: object, tools) => ({ [`from${name}`]: await call(name, "forward", tools) }) as Record<`from${Name}`, Answer>,
+      run: async (_context: object, tools) =>
+        ({ [`from${name}`]: await call(name, "forward", tools) }) as Record<`from${Name}`, Answer>,
       retry: quick,
-      timeout: 1_000,
+      timeout: 5_000,
       grace: 200,
     });
   const decisive = pivot({
     name: "P",
     run: async (_context: object, tools) => ({ fromP: await call("P", "forward", tools) }),
     retry: quick,
-    timeout: 1_000,
+    timeout: 5_000,
     grace: 200,
   });
   const S1 = undoable("S1");

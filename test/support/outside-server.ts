@@ -15,12 +15,17 @@ export interface OutsideCall {
 }
 
 /** What becomes of a call once it is noted and its effect is there. */
-export type Behaviour = (call: OutsideCall, earlier: readonly OutsideCall[]) => void | { status: number; body?: unknown } | Promise<void | { status: number; body?: unknown }>;
+export type Behaviour = (
+  call: OutsideCall,
+  earlier: readonly OutsideCall[],
+) => void | { status: number; body?: unknown } | Promise<void | { status: number; body?: unknown }>;
 
 export class OutsideServer implements AsyncDisposable {
   readonly calls: OutsideCall[] = [];
   /** Keys whose effect is there: a second call of one key has no second effect. */
   readonly effects = new Map<string, OutsideCall>();
+  /** Keys under which nothing happens any more. */
+  readonly voided = new Set<string>();
   behave: Behaviour = () => {};
   #server!: Server;
 
@@ -30,14 +35,13 @@ export class OutsideServer implements AsyncDisposable {
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", async () => {
-        const call: OutsideCall = { ...JSON.parse(Buffer.concat(chunks).toString()), at: Date.now() };
-        const earlier = [...outside.calls];
-        outside.calls.push(call);
-        if (!outside.effects.has(call.key)) outside.effects.set(call.key, call);
-        const answer = (await outside.behave(call, earlier)) ?? { status: 200 };
+        const { status, body } = await outside.#answer(
+          request.url ?? "/",
+          JSON.parse(Buffer.concat(chunks).toString()),
+        );
         if (response.destroyed) return;
-        response.writeHead(answer.status, { "content-type": "application/json", connection: "close" });
-        response.end(JSON.stringify(answer.body ?? { pid: call.pid, n: outside.calls.length }));
+        response.writeHead(status, { "content-type": "application/json", connection: "close" });
+        response.end(JSON.stringify(body ?? {}));
       });
     });
     await new Promise<void>((resolve) => outside.#server.listen(0, "127.0.0.1", resolve));
@@ -53,12 +57,39 @@ export class OutsideServer implements AsyncDisposable {
   }
 
   of(step: string, direction: "forward" | "compensate" = "forward", runId?: string): OutsideCall[] {
-    return this.calls.filter((call) => call.step === step && call.direction === direction && (runId === undefined || call.runId === runId));
+    return this.calls.filter(
+      (call) => call.step === step && call.direction === direction && (runId === undefined || call.runId === runId),
+    );
   }
 
   /** The calls of a run in order, as `S1` and `C1`. */
   order(runId: string): string[] {
-    return this.calls.filter((call) => call.runId === runId).map((call) => (call.direction === "forward" ? call.step : call.step.replace(/^S/, "C")));
+    return this.calls
+      .filter((call) => call.runId === runId)
+      .map((call) => (call.direction === "forward" ? call.step : call.step.replace(/^S/, "C")));
+  }
+
+  async #answer(path: string, sent: Omit<OutsideCall, "at">): Promise<{ status: number; body?: unknown }> {
+    if (path === "/find-or-void") return { status: 200, body: { happened: this.#findOrVoid(sent.key) } };
+    const call: OutsideCall = { ...sent, at: Date.now() };
+    const earlier = [...this.calls];
+    this.calls.push(call);
+    if (this.voided.has(call.key)) return { status: 422, body: "this key is void" };
+    // An undo leaves a tombstone under the forward key: a late do is refused.
+    if (call.direction === "compensate") this.voided.add(call.key.replace(/\/compensate$/, ""));
+    const first = !this.effects.has(call.key);
+    if (first) this.effects.set(call.key, call);
+    const answer = (await this.behave(call, earlier)) ?? { status: 200 };
+    // A refusal says that it did not happen, and is true.
+    if (answer.status === 422 && first) this.effects.delete(call.key);
+    return { body: { pid: call.pid, n: this.calls.length }, ...answer };
+  }
+
+  /** Whether the call of this key took effect; if not, it never will. */
+  #findOrVoid(key: string): boolean {
+    if (this.effects.has(key)) return true;
+    this.voided.add(key);
+    return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
