@@ -3,12 +3,21 @@
 import { durableExecutor, type SagaExecutor } from "../index.js";
 import { type Database, openDatabase } from "../store/db.js";
 import { embeddedDirectory, ensureEmbedded } from "../store/embedded.js";
+import { readServerFacts } from "../store/examine.js";
 import type { Doors } from "./invocation.js";
 import type { Target } from "./target.js";
 
 export const doors: Doors = { openClient, openStore };
 
-function openClient({ database, schema, tenant }: Target): Promise<SagaExecutor> {
+/** The executor would try a database that is away for half a minute; a person should hear of it sooner. */
+async function openClient(target: Target): Promise<SagaExecutor> {
+  const store = await openStore(target);
+  try {
+    await readServerFacts(store, target.schema);
+  } finally {
+    await store.close();
+  }
+  const { database, schema, tenant } = target;
   return durableExecutor({ sagas: [], database, schema, tenant, worker: false });
 }
 

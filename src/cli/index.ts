@@ -2,7 +2,7 @@
 
 import { CommanderError } from "commander";
 import { doors as realDoors } from "./doors.js";
-import { type ExitCode, exitCodeOf, exitCodes, tellFailure } from "./failure.js";
+import { type ExitCode, exitCodeOf, exitCodes, tellFailure, WrongUsage } from "./failure.js";
 import type { Doors } from "./invocation.js";
 import { type Io, processIo } from "./io.js";
 import { program } from "./program.js";
@@ -10,8 +10,10 @@ import { program } from "./program.js";
 /** Runs the command that `argv` (without node and script) names. Never throws. */
 export async function rubicon(argv: readonly string[], io: Io, doors: Doors = realDoors): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
+  const json = argv.includes("--json");
   const root = program({
-    io,
+    // What commander writes about wrong usage is text.
+    io: json ? { ...io, err: () => {} } : io,
     doors,
     ended: (ended) => {
       code = ended;
@@ -21,12 +23,18 @@ export async function rubicon(argv: readonly string[], io: Io, doors: Doors = re
     await root.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
-    // Commander has written what is wrong; asking for help, or for the version, is no failure.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
-    const { json = false, debug = false } = root.opts();
-    tellFailure(io, error, { json, debug });
+    if (error instanceof CommanderError) return usageOf(error, json ? io : undefined);
+    tellFailure(io, error, { json, debug: root.opts().debug === true });
     return exitCodeOf(error);
   }
+}
+
+/** Commander has written what is wrong, unless it has to be JSON; asking for help, or for the version, is no failure. */
+function usageOf(error: CommanderError, jsonTo: Io | undefined): ExitCode {
+  if (error.exitCode === 0) return exitCodes.done;
+  if (jsonTo !== undefined)
+    tellFailure(jsonTo, new WrongUsage(error.message.replace(/^error: /, "")), { json: true, debug: false });
+  return exitCodes.wrongUsage;
 }
 
 /** The process's own call. */

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { diagram } from "./commands/diagram.js";
 import { doctor } from "./commands/doctor.js";
-import { stopEmbeddedServer } from "./commands/embedded.js";
+import { embeddedUrl, stopEmbeddedServer } from "./commands/embedded.js";
 import { migrate } from "./commands/migrate.js";
 import { resolve, retry, stop } from "./commands/operate.js";
 import { runs, statuses } from "./commands/runs.js";
@@ -113,12 +113,12 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     )
     .option("--journals <number>", "how many of the newest journals to check", wholeNumber, 100)
     .action(run(doctor));
-  root
-    .command("embedded")
-    .description("the embedded Postgres")
-    .command("stop [dir]")
-    .description("stop the server of a folder (default: ./.rubicon); its data stays")
-    .action((directory: string | undefined) => run(stopEmbeddedServer)(directory, root));
+  const embedded = root.command("embedded").description("the embedded Postgres of a folder (default: ./.rubicon)");
+  embedded
+    .command("url [dir]")
+    .description("start it, unless it runs, and print its connection string: psql $(rubicon embedded url)")
+    .action(run(embeddedUrl));
+  embedded.command("stop [dir]").description("stop it; its data stays").action(run(stopEmbeddedServer));
   return root;
 }
 
