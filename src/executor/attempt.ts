@@ -105,7 +105,9 @@ class Attempt implements RunningAttempt {
       (value) => this.#finish({ kind: "returned", value }, true),
       (error: unknown) => this.#finish({ kind: "threw", error: this.#meant(error) }, true),
     );
-    call.then(this.#settleBody, this.#settleBody);
+    // Not with what it came to: a hostile value can't even be resolved with.
+    const settled = () => this.#settleBody();
+    call.then(settled, settled);
     return call;
   }
 

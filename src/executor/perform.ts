@@ -160,8 +160,8 @@ async function ask(
   const runTools = toolsFor(subject, { ...action, attempt }, tools, { signal, tx: undefined });
   const answer: unknown = await step.reconcile!(contextFor(subject, index, tools, false), runTools);
   if (answer === undefined) return { outcome: { kind: "answered", answer: "cannot_tell" } };
-  if (isPlainObject(answer) && answer["happened"] === true) return completed(subject, index, answer["output"], tools);
-  if (isPlainObject(answer) && answer["happened"] === false)
+  if (isPlainObject(answer) && answer.happened === true) return completed(subject, index, answer.output, tools);
+  if (isPlainObject(answer) && answer.happened === false)
     return { outcome: { kind: "answered", answer: "not_happened" } };
   throw new UsageError(
     "reconcile.invalid",
@@ -216,7 +216,7 @@ export function threwOutcome(
   if (classifierError !== undefined)
     tools.logger.error(
       { step: step.name, err: classifierError },
-      "the error classifier failed; the step's error counts as retryable and in doubt",
+      "the error classifier's answer can't be used: without one an error is retryable and in doubt, a delay the default",
     );
   return {
     kind: "threw",
