@@ -2,10 +2,13 @@
 
 import type { MakeExecutor } from "./bench.js";
 import { cancelling } from "./cancel.js";
+import { closing } from "./closing.js";
 import { failing } from "./errors.js";
+import { operating } from "./operators.js";
 import { pivoting } from "./pivot.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
+import { starting } from "./starting.js";
 import { values } from "./values.js";
 
 export function executorSuite(make: MakeExecutor): void {
@@ -15,4 +18,7 @@ export function executorSuite(make: MakeExecutor): void {
   cancelling(make);
   failing(make);
   values(make);
+  starting(make);
+  operating(make);
+  closing(make);
 }
