@@ -25,6 +25,8 @@ export class Drive {
   readonly end: Promise<DriveEnd>;
   /** The last progress that the attempt under way noted. */
   note: unknown;
+  /** A body was begun, and what came of it is not in the journal. */
+  unrecorded = false;
   readonly #driving: Driving;
   readonly #owned: OwnedRun;
   #lost = false;
@@ -100,8 +102,11 @@ export class Drive {
       const perform = (tx: Transaction) => this.#perform(action, tx);
       return attemptInTransaction({ driving, run, owned, step, action, perform, mayBegin: () => this.#mayBegin() });
     }
+    this.unrecorded = true;
     const { outcome, runOutput } = await this.#perform(action);
     await owned.offer((state) => record(saga.shape, state, action, outcome, owned.context()), runOutput);
+    // What the abort of a run that may be lost made of it is recorded by nobody.
+    this.unrecorded = outcome.kind === "threw" && outcome.aborted === "lost";
   }
 
   /** False once the worker stops, has lost the run, or others wrote to it: the loop looks again. */

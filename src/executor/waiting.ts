@@ -2,6 +2,7 @@
 
 import { UsageError } from "../errors/usage-errors.js";
 import type { Clock } from "../platform/clock.js";
+import { onAbort } from "./on-abort.js";
 
 export interface WaitLimits {
   readonly clock: Clock;
@@ -73,9 +74,7 @@ export class Waiters {
 class Waiter {
   /** Rejects when the wait is given up; else never settles. */
   readonly givenUp: Promise<never>;
-  readonly #signal: AbortSignal | undefined;
-  readonly #cancelTimer: () => void = () => {};
-  readonly #onAbort: () => void;
+  readonly #cancels: (() => void)[] = [];
   #wake: () => void = () => {};
 
   constructor(runId: string, { clock, timeoutMs = Number.POSITIVE_INFINITY, signal }: WaitLimits) {
@@ -85,11 +84,9 @@ class Waiter {
     });
     // A look that throws may come first.
     this.givenUp.catch(() => {});
-    this.#signal = signal;
-    this.#onAbort = () => giveUp(signal!.reason);
-    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    if (signal !== undefined) this.#cancels.push(onAbort(signal, () => giveUp(signal.reason)));
     if (timeoutMs !== Number.POSITIVE_INFINITY)
-      this.#cancelTimer = clock.after(timeoutMs, () => giveUp(timedOut(runId, timeoutMs)));
+      this.#cancels.push(clock.after(timeoutMs, () => giveUp(timedOut(runId, timeoutMs))));
   }
 
   /** Resolves at the next `wake` after this call. */
@@ -104,8 +101,7 @@ class Waiter {
   }
 
   end(): void {
-    this.#cancelTimer();
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    for (const cancel of this.#cancels) cancel();
   }
 }
 
