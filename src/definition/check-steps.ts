@@ -30,7 +30,7 @@ type CheckFrom<
     ? CheckFrom<
         More,
         Context & Provided<Given>,
-        Names | Name,
+        Names | Known<Name>,
         [Pivot] extends [never] ? (U extends "pivot" ? Name : never) : Pivot,
         readonly [
           ...Checked,
@@ -54,6 +54,9 @@ type CheckFrom<
   : Checked;
 
 type Verdict<Element, Faults> = [Faults] extends [never] ? Element : Faults;
+
+/** A name that is only known to be some string clashes with no other as far as the compiler can tell. */
+type Known<Name extends string> = string extends Name ? never : Name;
 
 type NameFault<Name extends string, Names extends string> = string extends Name
   ? never

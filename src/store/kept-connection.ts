@@ -48,6 +48,7 @@ export class KeptConnection implements Runner {
   #stopped = false;
   #stop: () => void = () => {};
   #lost: (error: unknown) => void = () => {};
+  #cancelPing: () => void = () => {};
   #keeping: Promise<void> | undefined;
 
   constructor(options: KeptConnectionOptions) {
@@ -101,6 +102,7 @@ export class KeptConnection implements Runner {
         } finally {
           this.#connection = undefined;
           this.#lost = () => {};
+          this.#cancelPing();
           connection.release(true);
         }
       } catch (error) {
@@ -136,14 +138,13 @@ export class KeptConnection implements Runner {
   }
 
   #pingLater(connection: Connection): void {
-    const cancel = this.#clock.after(this.#options.pingMs ?? 10_000, () => {
+    this.#cancelPing = this.#clock.after(this.#options.pingMs ?? 10_000, () => {
       if (this.#connection !== connection) return;
       this.run(ping, []).then(
-        () => this.#pingLater(connection),
+        () => this.#connection === connection && this.#pingLater(connection),
         () => {},
       );
     });
-    connection.client.once("end", cancel);
   }
 
   /** The answer in time; else the connection counts as lost, though nobody says so. */

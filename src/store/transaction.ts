@@ -52,6 +52,17 @@ const fateOf: Statement = () => "select pg_xact_status($1::xid8)::text as fate";
 const terminate: Statement = () =>
   "select pg_terminate_backend(a.pid)::text as ended from pg_stat_activity a where a.pid = $1::integer and a.backend_xid::text = ($2::xid8)::xid::text";
 
+/** Refused before it is sent; savepoints are the body's to use. What hides behind a function is found out at the end. */
+const endsTransaction =
+  /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/|;)*(?:commit|end|abort|begin|start\s+transaction|prepare\s+transaction|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b))\b/i;
+
+function endedByStep(): UsageError {
+  return new UsageError(
+    "transaction.ended_by_step",
+    "the body of a transactional step may not end its transaction. Leave COMMIT and ROLLBACK to the library; use savepoints.",
+  );
+}
+
 /**
  * Begins one, on a connection from a bounded supply.
  * @param idleMs how long the transaction may idle before the server ends it; `Infinity`: no limit
@@ -89,6 +100,7 @@ class PgStepTransaction implements OpenStepTransaction {
             "transaction.over",
             "the step's attempt is over: await every query before the body returns",
           );
+        if (endsTransaction.test(text)) throw endedByStep();
         return connection.raw(text, values);
       },
     });
@@ -162,10 +174,7 @@ class PgStepTransaction implements OpenStepTransaction {
   async #refuseEnded(): Promise<void> {
     const [now] = await this.#connection.run(presentXid, []);
     if (now?.xid === this.#identity.xid) return;
-    throw new UsageError(
-      "transaction.ended_by_step",
-      "the body of a transactional step ended its transaction. Leave COMMIT and ROLLBACK to the library; use savepoints.",
-    );
+    throw endedByStep();
   }
 
   async rollback(): Promise<void> {

@@ -376,3 +376,7 @@ defineSaga({ name: "typo", version: 1, steps: [emit("a")], maxDuratoin: "2h" });
 defineSaga({ name: "text", version: 1, steps: [emit("a")], input: z.string() });
 // @ts-expect-error what counts is what the schema makes of it
 defineSaga({ name: "list", version: 1, steps: [emit("a")], input: z.object({}).transform(() => [1]) });
+
+// Names that the compiler knows only as strings, from a factory, clash with nothing.
+const made = (name: string) => step({ name, run: async (_context: object) => {}, compensate: async () => {} });
+defineSaga({ name: "made", version: 1, steps: [made("a"), made("b"), pivot({ name: "c", run: async (_context: object) => {} })] });
