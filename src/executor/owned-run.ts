@@ -89,7 +89,8 @@ export class OwnedRun {
   async offer(make: Make, runOutput?: StoredValue): Promise<void> {
     const { saga, header } = this.#run;
     const { journal } = this.#driving;
-    for (;;) {
+    // 1.2: a zombie drops what it had and stops, never adopting and going on, whenever it has read that it is one.
+    while (!this.isLost) {
       const state = this.#state;
       const entries = make(state);
       if (entries === undefined || entries.length === 0) return;
@@ -99,8 +100,6 @@ export class OwnedRun {
         return;
       }
       this.#state = foldRows(saga.shape, state, await journal.rowsAfter(header, state.last));
-      // 1.2: a zombie drops what it had and stops, never adopting and going on.
-      if (this.isLost) return;
     }
   }
 
