@@ -12,7 +12,7 @@ import { Waiters } from "./waiting.js";
 
 /**
  * Runs sagas in this process. Nothing survives it: use it for tests, scripts and development, and `durableExecutor` where
- * money moves. What waits keeps the process alive until `close`.
+ * money moves. It keeps the journals of all its runs, and what waits keeps the process alive, until it is dropped and closed.
  *
  * @throws OptionsInvalidError, UsageError `saga.duplicate`, `executor.unsupported` (a transactional step needs a database)
  */
