@@ -1,9 +1,15 @@
 // THE PUBLIC DOOR. Nothing else of the package is importable but the doors beside it.
 
+// Errors
+export { classifyError } from "./core/classify-error.js";
+// Journal
+export type { Cause, Direction, EndStatus, Entry, StoredValue } from "./core/entry.js";
+export type { RunStatus } from "./core/projection.js";
 // Define
 export { defineSaga, type InputOf, type OutputOf, type Saga } from "./definition/define-saga.js";
 export { describeSaga, type SagaDescription } from "./definition/describe.js";
 export type { Duration } from "./definition/duration.js";
+export type { RetryOptions } from "./definition/retry-options.js";
 export type {
   AttemptPolicy,
   Classification,
@@ -14,41 +20,9 @@ export type {
   UndoToolsBase,
 } from "./definition/saga.js";
 export type { Shape, StepKind, StepShape } from "./definition/shape.js";
-export type { RetryOptions } from "./definition/retry-options.js";
 export { named, pivot, step } from "./definition/step.js";
 export type { StepTools, Undo } from "./definition/step-options.js";
 export type { Step } from "./definition/typed-step.js";
-
-// Run
-export type {
-  CancelAnswer,
-  CloseOptions,
-  HistoryEntry,
-  ListOptions,
-  ResolveOptions,
-  RunOutcome,
-  RunPage,
-  RunSummary,
-  RunView,
-  SagaExecutor,
-  StartOptions,
-  WaitOptions,
-} from "./executor/executor.js";
-export type { RunHandle } from "./executor/handle.js";
-export { inProcessExecutor } from "./executor/in-process-executor.js";
-export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
-export { type DurableExecutor, durableExecutor } from "./worker/durable-executor.js";
-export type { DurableOptions, WorkerOptions } from "./worker/options.js";
-export type { WorkerHealth } from "./worker/worker.js";
-
-// Journal
-export type { Cause, Direction, EndStatus, Entry, StoredValue } from "./core/entry.js";
-export type { RunStatus } from "./core/projection.js";
-export type { Codec } from "./journal/codec.js";
-export { isUndecodable, type Undecodable } from "./journal/codec.js";
-
-// Errors
-export { classifyError } from "./core/classify-error.js";
 export {
   CompensationFailedError,
   ForwardIncompleteError,
@@ -81,3 +55,26 @@ export {
   SerializationError,
   UsageError,
 } from "./errors/usage-errors.js";
+// Run
+export type {
+  CancelAnswer,
+  CloseOptions,
+  HistoryEntry,
+  ListOptions,
+  ResolveOptions,
+  RunOutcome,
+  RunPage,
+  RunSummary,
+  RunView,
+  SagaExecutor,
+  StartOptions,
+  WaitOptions,
+} from "./executor/executor.js";
+export type { RunHandle } from "./executor/handle.js";
+export { inProcessExecutor } from "./executor/in-process-executor.js";
+export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
+export type { Codec } from "./journal/codec.js";
+export { isUndecodable, type Undecodable } from "./journal/codec.js";
+export { type DurableExecutor, durableExecutor } from "./worker/durable-executor.js";
+export type { DurableOptions, WorkerOptions } from "./worker/options.js";
+export type { WorkerHealth } from "./worker/worker.js";

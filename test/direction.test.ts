@@ -6,14 +6,20 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 function cruise(...paths: string[]): { violations: string[]; modules: number } {
-  const { stdout } = spawnSync("npx", ["--no-install", "depcruise", "--config", ".dependency-cruiser.cjs", "--output-type", "json", ...paths], {
-    encoding: "utf8",
-    maxBuffer: 1 << 28,
-  });
+  const { stdout } = spawnSync(
+    "npx",
+    ["--no-install", "depcruise", "--config", ".dependency-cruiser.cjs", "--output-type", "json", ...paths],
+    {
+      encoding: "utf8",
+      maxBuffer: 1 << 28,
+    },
+  );
   const { summary } = JSON.parse(stdout);
   return {
     modules: summary.totalCruised,
-    violations: summary.violations.map((each: { rule: { name: string }; from: string; to: string }) => `${each.rule.name}: ${each.from} → ${each.to}`),
+    violations: summary.violations.map(
+      (each: { rule: { name: string }; from: string; to: string }) => `${each.rule.name}: ${each.from} → ${each.to}`,
+    ),
   };
 }
 
@@ -28,7 +34,10 @@ describe("direction", () => {
     const folder = join("src", room);
     const found = readdirSync(folder).flatMap((file) => {
       const code = readFileSync(join(folder, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
-      const words = code.match(/\basync\b|\bawait\b|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.\w+|\bperformance\.\w+/g) ?? [];
+      const words =
+        code.match(
+          /\basync\b|\bawait\b|\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.\w+|\bperformance\.\w+/g,
+        ) ?? [];
       return words.map((word) => `${file}: ${word}`);
     });
     expect(found).toEqual([]);

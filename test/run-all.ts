@@ -17,6 +17,7 @@ const checks: readonly Stage[] = [
   { name: "style", command: ["biome", "ci", "--error-on-warnings", "."] },
   { name: "unused code", command: ["knip"] },
   { name: "build", command: ["tsc", "-p", "tsconfig.build.json"] },
+  { name: "package", command: ["publint", "--strict"] },
 ];
 
 const filters = process.argv.slice(2);
@@ -30,14 +31,23 @@ for (const check of filters.length > 0 ? [] : checks) {
 }
 
 process.stdout.write("\n== tests\n");
-const status = run(["vitest", "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`, ...filters]);
+const status = run([
+  "vitest",
+  "run",
+  "--reporter=default",
+  "--reporter=json",
+  `--outputFile.json=${report}`,
+  ...filters,
+]);
 const counts = readReport();
 passed += counts.passed;
 failed += counts.failed;
 // A suite that can't even be loaded counts no test as failed.
 if (status !== 0 && counts.failed === 0) failed += 1;
 
-process.stdout.write(`\n${passed} passed, ${failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""}\n`);
+process.stdout.write(
+  `\n${passed} passed, ${failed} failed${counts.skipped > 0 ? `, ${counts.skipped} skipped` : ""}\n`,
+);
 process.exitCode = failed > 0 ? 1 : 0;
 
 function run([command, ...args]: readonly string[]): number {

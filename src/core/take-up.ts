@@ -33,7 +33,13 @@ export function takeOver(
 ): readonly Entry[] {
   const { worker, token, crash } = taker;
   const from = state.owner?.token;
-  const taken: Entry = { kind: "taken_up", worker, token, crash: crash && from !== undefined, ...(from === undefined ? {} : { from }) };
+  const taken: Entry = {
+    kind: "taken_up",
+    worker,
+    token,
+    crash: crash && from !== undefined,
+    ...(from === undefined ? {} : { from }),
+  };
   const crashes = crashesInARow(shape, foldEntries(shape, state, [taken], context.now));
   if (crashes < suspectAfterCrashes) return [taken];
   const delay = Math.min(firstDelayMs * 2 ** (crashes - suspectAfterCrashes), maxDelayMs);

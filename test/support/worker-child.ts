@@ -1,16 +1,18 @@
 // THE PROGRAM of a worker process in tests: a durable executor with some sagas, until SIGTERM. Dies with its parent.
 
+import { runInThisContext } from "node:vm";
 import { durableExecutor } from "rubicon-saga";
 import type { WorkerProcessOptions } from "./worker-process.js";
 
-const options: WorkerProcessOptions = JSON.parse(process.env["RUBICON_TEST"]!);
+const options: WorkerProcessOptions = JSON.parse(process.env.RUBICON_TEST!);
 // The parent holds the other end: when it is gone, so are we.
 process.stdin.on("end", () => process.exit(9)).resume();
-// biome-ignore lint/security/noGlobalEval: a test says what its child begins with
-if (options.prelude !== undefined) (0, eval)(options.prelude);
+if (options.prelude !== undefined) runInThisContext(options.prelude);
 
 const line = (level: string) => (fields: object, message?: string) =>
-  console.log(`${level} ${message ?? ""} ${JSON.stringify(fields, (_key, value) => (value instanceof Error ? `${value.name}: ${value.message}` : value))}`);
+  console.log(
+    `${level} ${message ?? ""} ${JSON.stringify(fields, (_key, value) => (value instanceof Error ? `${value.name}: ${value.message}` : value))}`,
+  );
 const { sagas } = await import(new URL(`../${options.sagas}`, import.meta.url).href);
 
 const executor = await durableExecutor({

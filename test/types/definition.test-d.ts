@@ -379,4 +379,8 @@ defineSaga({ name: "list", version: 1, steps: [emit("a")], input: z.object({}).t
 
 // Names that the compiler knows only as strings, from a factory, clash with nothing.
 const made = (name: string) => step({ name, run: async (_context: object) => {}, compensate: async () => {} });
-defineSaga({ name: "made", version: 1, steps: [made("a"), made("b"), pivot({ name: "c", run: async (_context: object) => {} })] });
+defineSaga({
+  name: "made",
+  version: 1,
+  steps: [made("a"), made("b"), pivot({ name: "c", run: async (_context: object) => {} })],
+});
