@@ -9,6 +9,7 @@ import type { RunState } from "../core/state.js";
 import type { Transaction } from "../definition/saga.js";
 import { type Driving, OwnedRun, type TakenRun } from "./owned-run.js";
 import { type Performance, type PerformedOutcome, perform } from "./perform.js";
+import { lookAgainAfterMs, whyUnreadable } from "./readable.js";
 import { attemptInTransaction } from "./transactional-attempt.js";
 
 export type { Driving, TakenRun } from "./owned-run.js";
@@ -69,7 +70,9 @@ export class Drive {
   async #loop(): Promise<DriveEnd> {
     const { saga } = this.run;
     const owned = this.#owned;
+    await this.#giveBackIfUnreadable();
     for (;;) {
+      if (owned.state.owner === undefined) return { kind: "released", state: owned.state };
       if (this.#poked) await this.#read();
       if (this.#lost || owned.isLost) return { kind: "lost", state: owned.state };
       const before = owned.state;
@@ -80,8 +83,18 @@ export class Drive {
         if (action.kind === "wait") await this.#sleep(action.until);
         else if (action.kind === "run" || action.kind === "reconcile") await this.#attempt(action);
       }
-      if (owned.state.owner === undefined) return { kind: "released", state: owned.state };
     }
+  }
+
+  /** 1.4: a run whose values this code can't read is blocked: it is given back untouched, for whoever can. */
+  async #giveBackIfUnreadable(): Promise<void> {
+    const { saga, header } = this.run;
+    const { journal, logger, performTools } = this.#driving;
+    const reasons = await whyUnreadable(saga, { header, state: this.state }, performTools.decode);
+    if (reasons.length === 0) return;
+    logger.error({ runId: header.runId, reasons }, "a run's values can't be read by this worker; the run is blocked");
+    const until = Math.ceil(journal.now() + lookAgainAfterMs(journal.now() - header.startAt));
+    await this.#owned.offer(() => [{ kind: "parked", until }]);
   }
 
   async #attempt(action: Attempted): Promise<void> {

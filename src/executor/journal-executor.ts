@@ -5,7 +5,7 @@ import { type EndOfRun, endOf } from "../core/outcome.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
-import type { Journal, RunHeader } from "../journal/journal.js";
+import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { parseGrace, parseList, parseOperator, parseResolve, parseStart, parseWait } from "./call-options.js";
@@ -25,6 +25,7 @@ import type { ExecutorHooks } from "./hooks.js";
 import { listRuns } from "./listing.js";
 import { foldRun, loadRun, type Operating, requestCancel, resolve, retry } from "./operating.js";
 import { outcomeOf } from "./outcome-of.js";
+import { whyUnreadable } from "./readable.js";
 import type { Registry } from "./registry.js";
 import { settledOutput } from "./settled-output.js";
 import { checkSameRun, prepareStart } from "./starting.js";
@@ -137,8 +138,15 @@ export class JournalExecutor implements SagaExecutor {
     const { journal, values, hooks } = this.#parts;
     const loaded = await loadRun(journal, runId);
     if (loaded === undefined) return undefined;
-    const blocked = (await hooks.availability())(loaded.header);
+    const blocked = [...(await hooks.availability())(loaded.header), ...(await this.#unreadable(loaded))];
     return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(runId) });
+  }
+
+  /** What of the run's values this executor's own code can't read, where it knows the saga. */
+  async #unreadable(loaded: LoadedRun): Promise<readonly string[]> {
+    const { registry, values } = this.#parts;
+    const saga = registry.find(loaded.header);
+    return "steps" in saga ? whyUnreadable(saga, foldRun(loaded), values.decode) : [];
   }
 
   async history(runId: string): Promise<readonly HistoryEntry[]> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import type { Entry } from "../../../src/core/entry.js";
 import { foldRows } from "../../../src/core/state.js";
 import { takeUp } from "../../../src/core/take-up.js";
@@ -6,6 +7,7 @@ import type { SagaDefinition } from "../../../src/definition/saga.js";
 import { Drive, type Driving } from "../../../src/executor/drive.js";
 import { foldRun } from "../../../src/executor/operating.js";
 import { policiesOf } from "../../../src/executor/policies-of.js";
+import { lookAgainAfterMs, whyUnreadable } from "../../../src/executor/readable.js";
 import { Values } from "../../../src/journal/codec.js";
 import type { AppendResult, Journal, Offer } from "../../../src/journal/journal.js";
 import { MemoryJournal } from "../../../src/journal/memory-journal.js";
@@ -20,6 +22,7 @@ class Watched extends MemoryJournal {
   afterAppend: (offer: Offer, result: AppendResult) => Promise<void> = async () => {};
   beforeAppend: (offer: Offer) => Promise<void> = async () => {};
   beforeRead: () => Promise<void> = async () => {};
+  afterRead: () => Promise<void> = async () => {};
   reads = 0;
 
   override async append(offer: Offer): Promise<AppendResult> {
@@ -32,7 +35,9 @@ class Watched extends MemoryJournal {
   override async rowsAfter(...args: Parameters<Journal["rowsAfter"]>): ReturnType<Journal["rowsAfter"]> {
     this.reads += 1;
     await this.beforeRead();
-    return super.rowsAfter(...args);
+    const rows = await super.rowsAfter(...args);
+    await this.afterRead();
+    return rows;
   }
 }
 
@@ -127,6 +132,22 @@ describe("what is written meanwhile", () => {
     expect((await driven.end).state.finished?.status).toBe("cancelled");
     expect(clock.waits).toEqual([]);
     expect(the.outside.order()).toEqual(["S1"]);
+  });
+
+  test("while it reads because of another poke: neither is lost", async () => {
+    const the = bench();
+    const { clock, drive, write, journal } = await taken(failingOnce(the, 900));
+    const driven = drive();
+    await settled();
+    // The first reading does not see this any more; its own poke comes before that reading is over.
+    journal.afterRead = async () => {
+      journal.afterRead = async () => {};
+      await write(asked);
+      driven.poke();
+    };
+    driven.poke();
+    expect((await driven.end).state.finished?.status).toBe("cancelled");
+    expect(clock.waits).toEqual([]);
   });
 
   test("without any poke: it is read before a second attempt is made", async () => {
@@ -254,6 +275,57 @@ describe("what is written meanwhile", () => {
     await until("it is told", () => warnings.length === 1);
     hold.open();
     expect((await driven.end).state.finished?.status).toBe("cancelled");
+  });
+});
+
+describe("a run whose values can't be read", () => {
+  const outdated = (the: Bench) =>
+    the.saga([the.step("S1", { output: z.object({ a: z.string() }) }), the.step("S2")], {
+      input: z.object({ sku: z.string() }),
+    });
+
+  test("is given back untouched: no body is begun, no attempt is used up, and the log says why", async () => {
+    const the = bench();
+    const errors: any[] = [];
+    const logger = { ...silentLogger, error: (fields: object) => void errors.push(fields) };
+    const { drive, kinds, clock } = await taken(outdated(the), { logger });
+    const { kind, state } = await drive().end;
+    expect([kind, state.parked, state.dueAt - clock.now()]).toEqual(["released", true, 60_000]);
+    expect(await kinds()).toEqual(["taken_up", "parked"]);
+    expect(the.outside.calls).toEqual([]);
+    expect(errors).toMatchObject([
+      { runId: "r1", reasons: [expect.stringContaining("the input no longer fits its schema: $.sku")] },
+    ]);
+  });
+
+  test("because of a codec that is not there, too; it is looked at again ever more rarely", async () => {
+    const the = bench();
+    const decode = () => {
+      throw new Error('no codec of format "aes-1"');
+    };
+    const saga = the.saga([the.step("S1")]);
+    const clock = new ManualClock();
+    const { drive, clock: own } = await taken(saga, {
+      performTools: { clock, logger: silentLogger, encode: new Values().encode, decode },
+    });
+    await own.pass(4 * 3_600_000);
+    const { state } = await drive().end;
+    expect(state.dueAt - own.now()).toBe(30 * 60_000);
+    expect(the.outside.calls).toEqual([]);
+  });
+
+  test("all of them are named: the input, and the outputs of done steps", async () => {
+    const the = bench();
+    const { header } = await taken(outdated(the));
+    const done = { output: new Values().encode({ a: 1 }), attempt: 1 };
+    const { state } = foldRun({ header, rows: [] });
+    const after = { ...state, steps: { ...state.steps, S1: { ...state.steps.S1!, done } } };
+    const reasons = await whyUnreadable(outdated(the), { header, state: after }, new Values().decode);
+    expect(reasons).toEqual([
+      expect.stringMatching(/^the input no longer fits its schema: \$\.sku: /),
+      expect.stringMatching(/^the output of step "S1" no longer fits its schema: \$\.a: /),
+    ]);
+    expect([0, 1e9, 8 * 120_000].map(lookAgainAfterMs)).toEqual([60_000, 3_600_000, 120_000]);
   });
 });
 
