@@ -62,12 +62,18 @@ export class Waiters {
     for (;;) {
       const closed = this.#closed;
       const woken = waiter.nextWaking();
-      const found = await look();
+      const found = await (closed === undefined ? look() : lastLook(look, closed));
       if (found !== undefined) return found;
-      if (closed !== undefined) throw closed;
       await woken;
     }
   }
+}
+
+/** What there is to be seen is given; that nothing more will be is what everything else comes to. */
+async function lastLook<T>(look: () => Promise<T | undefined>, closed: Error): Promise<T> {
+  const found = await look().catch(() => undefined);
+  if (found === undefined) throw closed;
+  return found;
 }
 
 /** One caller's wait: its wakings, and the moment at which it is given up. */
@@ -82,8 +88,6 @@ class Waiter {
     this.givenUp = new Promise<never>((_, reject) => {
       giveUp = reject;
     });
-    // A look that throws may come first.
-    this.givenUp.catch(() => {});
     if (signal !== undefined) this.#cancels.push(onAbort(signal, () => giveUp(signal.reason)));
     if (timeoutMs !== Number.POSITIVE_INFINITY)
       this.#cancels.push(clock.after(timeoutMs, () => giveUp(timedOut(runId, timeoutMs))));

@@ -197,9 +197,10 @@ export function cancelling(make: MakeExecutor): void {
 
     test("CXL-11: asked five times at once and once after the end: one rollback, one instant, one cause", async () => {
       const bench = new Bench(make);
+      const answered = gate();
       const saga = bench.saga([
         bench.step("S1"),
-        bench.step("S2"),
+        bench.step("S2", { undo: () => answered.promise }),
         bench.step("S3", { run: (_, { signal }) => aborted(signal).then((reason) => Promise.reject(reason)) }),
       ]);
       const executor = await bench.executor([saga]);
@@ -210,6 +211,7 @@ export function cancelling(make: MakeExecutor): void {
         expect(answer.verdict).toBe("cancelling");
         expect(answer.requestedAt).toEqual(answers[0]!.requestedAt);
       }
+      answered.open();
       expect((await run.outcome()).status).toBe("cancelled");
       const before = await executor.history(run.id);
       expect(await stop(executor, run.id)).toEqual({ verdict: "finished", status: "cancelled" });

@@ -2,6 +2,7 @@
 
 import { inProcessExecutor } from "rubicon-saga";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Clock } from "../../../src/platform/clock.js";
 import type { Chance } from "../../../src/platform/ids.js";
 import { systemChance } from "../../../src/platform/ids.js";
 import { aborted, Bench, entriesOf, never } from "../../conformance/executor/bench.js";
@@ -12,15 +13,24 @@ const day = 86_400_000;
 function setUp(random: () => number = () => 0) {
   const clock = new ManualClock();
   let ids = 0;
+  let behindMs = 0;
+  const wall: Clock = {
+    now: () => clock.now() - behindMs,
+    monotonic: () => clock.monotonic(),
+    after: (ms, callback) => clock.after(ms, callback),
+  };
+  const setBack = (ms: number) => {
+    behindMs += ms;
+  };
   const chance: Chance = {
     random,
     id: () => `id-${++ids}`,
     runId: (now) => `run-${now}-${++ids}`,
   };
   const bench = new Bench(async (options) =>
-    inProcessExecutor({ ...options, retry: {}, compensationRetry: {}, platform: { clock, chance } }),
+    inProcessExecutor({ ...options, retry: {}, compensationRetry: {}, platform: { clock: wall, chance } }),
   );
-  return { clock, bench };
+  return { clock, bench, setBack };
 }
 
 const down = () => {
@@ -52,6 +62,19 @@ describe("a settable clock", () => {
     await clock.pass(40 * day - 1);
     expect(bench.outside.calls).toEqual([]);
     await clock.pass(1);
+    expect((await run.outcome()).status).toBe("completed");
+  });
+
+  test("a wall clock that was set back starts nothing before its time", async () => {
+    const { clock, bench, setBack } = setUp();
+    const saga = bench.saga([bench.step("S1")]);
+    const executor = await bench.executor([saga]);
+    const run = await executor.start(saga, {}, { startAt: new Date(clock.now() + 60_000) });
+    setBack(20_000);
+    await clock.pass(60_000);
+    expect(bench.outside.calls).toEqual([]);
+    expect((await executor.get(run.id))!.status).toBe("pending");
+    await clock.pass(20_000);
     expect((await run.outcome()).status).toBe("completed");
   });
 

@@ -160,6 +160,10 @@ describe("waiting", () => {
     waiters.close(closed);
     expect([await told, await late]).toEqual([closed, closed]);
     expect(await rejected(wait())).toBe(closed);
+    const away = async () => {
+      throw new Error("the database is closed");
+    };
+    expect(await rejected(waiters.until("r1", away, { clock: new ManualClock() }))).toBe(closed);
     found.value = "end";
     expect(await wait()).toBe("end");
     expect(waiters.runIds).toEqual([]);
