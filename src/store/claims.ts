@@ -49,28 +49,41 @@ export interface ClaimedRun {
 
 /**
  * SKIP LOCKED: racing workers promote different rows. The clock is read once, before: compared with a volatile function, every
- * scheduled row would be looked at.
+ * scheduled row would be looked at. The outer select sees the rows as they were, so what is due now is left out of it: a row
+ * that is locked, and so not promoted, is looked at again at the next poll and not at once.
  */
 const promote: Statement = (schema) => `
   with t as materialized (select ${clockOr("$2")} as now),
   due as materialized (
     select id from ${schema}.runs where state = 1 and due_at <= (select now from t)
     order by due_at limit $1::integer for update skip locked
+  ), p as (
+    update ${schema}.runs r set state = case when r.crashes >= 2 then 4 else 0 end
+    from due where r.id = due.id returning r.state
   )
-  update ${schema}.runs r set state = case when r.crashes >= 2 then 4 else 0 end
-  from due where r.id = due.id returning r.id::text as key`;
+  select (select count(*) from p)::text as promoted,
+    (exists (select 1 from p where state = 4) or exists (select 1 from ${schema}.runs where state = 4))::text as suspects,
+    (select ${millis("min(due_at)")} from ${schema}.runs where state = 1 and due_at > (select now from t)) as due_at`;
 
-/** Makes scheduled runs whose time has come claimable; the number of them. */
-export async function promoteDue(runner: Runner, limit: number, now: number | null): Promise<number> {
-  return (await runner.run(promote, [limit, now])).length;
+/** What a look for work found, before anything is claimed. */
+export interface DueRuns {
+  /** How many scheduled runs became claimable. */
+  readonly promoted: number;
+  /** Whether any run that may have taken its workers down is to be claimed, of whatever saga. */
+  readonly suspects: boolean;
+  /** When the next scheduled run is due: milliseconds since the epoch; absent when none is. */
+  readonly nextDueAt?: number;
 }
 
-const nextDue: Statement = (schema) => `select ${millis("min(due_at)")} as due_at from ${schema}.runs where state = 1`;
-
-/** When the next scheduled run is due: milliseconds since the epoch; undefined when none is. */
-export async function nextDueAt(runner: Runner): Promise<number | undefined> {
-  const [row] = await runner.run(nextDue, []);
-  return row && optionalNumber(row, "due_at");
+/** Makes scheduled runs whose time has come claimable, `limit` at most, and tells when to come again. */
+export async function promoteDue(runner: Runner, limit: number, now: number | null): Promise<DueRuns> {
+  const [row] = await runner.run(promote, [limit, now]);
+  const nextDueAt = optionalNumber(row!, "due_at");
+  return {
+    promoted: numberOf(row!, "promoted"),
+    suspects: textOf(row!, "suspects") === "true",
+    ...(nextDueAt === undefined ? {} : { nextDueAt }),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 // A CONNECTION FOR GOOD: carries beats, pings and LISTEN, and nothing else. Notices its own death, for a silent cut is told
 // by nobody; opens itself again with backoff (design 3.2, 3.3).
 
+import { isSagaError } from "../errors/saga-error.js";
 import { StoreError } from "../errors/store-errors.js";
 import { type Clock, systemClock } from "../platform/clock.js";
 import { type Chance, systemChance } from "../platform/ids.js";
@@ -129,8 +130,14 @@ export class KeptConnection implements Runner {
 
   async #setUp(connection: Connection): Promise<void> {
     const { database, listen, onOpen } = this.#options;
-    if (!database.pooled) for (const setting of sessionSettings) await connection.raw(setting).catch(() => {});
-    if (listen) await connection.raw(`listen ${quoteIdentifier(channelOf(database.schemaName))}`);
+    const raw = (text: string) => this.#answered(connection, () => connection.raw(text));
+    if (!database.pooled)
+      for (const setting of sessionSettings)
+        await raw(setting).catch((error: unknown) => {
+          // A setting that the server does not let us make is done without; an answer that never came is the end.
+          if (connection.broken || isSagaError(error)) throw error;
+        });
+    if (listen) await raw(`listen ${quoteIdentifier(channelOf(database.schemaName))}`);
     if (connection.broken) throw new StoreError("store.unavailable", "the connection was lost while it was set up");
     await onOpen?.({ run: (statement, values) => this.#answered(connection, () => connection.run(statement, values)) });
     this.#connection = connection;

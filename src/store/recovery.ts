@@ -6,7 +6,7 @@ import type { Database } from "./db.js";
 import { type AppendedRow, appendRow, appendRows, type NewRow } from "./entries.js";
 import { rowsOfRuns, type StoredRow } from "./journal-rows.js";
 import { type RunRow, readRun, runColumns } from "./runs.js";
-import { clockOr, type Runner, type Statement, textOf } from "./sql.js";
+import { clockOr, numberOf, type Runner, type Statement, textOf } from "./sql.js";
 import { classifySqlError } from "./sql-error.js";
 import { lockClass, lockKey } from "./workers.js";
 
@@ -14,11 +14,17 @@ import { lockClass, lockKey } from "./workers.js";
 const suspicion = "interval '500 milliseconds'";
 const lockTimeoutMs = 50;
 
-const looksDead = (worker: string, now: string): string => `(${worker}.lease_until < ${now}
-  or (${worker}.suspected_at <= ${now} - ${suspicion} and ${worker}.beat_at < ${worker}.suspected_at))`;
+const deadByLock = (worker: string, now: string): string =>
+  `(${worker}.suspected_at <= ${now} - ${suspicion} and ${worker}.beat_at < ${worker}.suspected_at)`;
+
+const silentMs = (worker: string, now: string): string =>
+  `floor(extract(epoch from ${now} - ${worker}.beat_at) * 1000)::bigint::text`;
+
+const looksDead = (worker: string, now: string): string =>
+  `(${worker}.lease_until < ${now} or coalesce(${deadByLock(worker, now)}, false))`;
 
 /**
- * Notes whose lock is free, and names who is dead by lease, by lock, or by an earlier verdict with runs left. A lock counts
+ * Notes whose lock is free, and names who looks dead: by lock, by lease, or by an earlier verdict with runs left. A lock counts
  * only if it was registered with this very start of the server: a restart frees them all, a crash restart empties the table.
  * Another look that holds a worker's row is not waited for.
  */
@@ -29,7 +35,7 @@ const lookForDead: Statement = (schema) => `
     where l.locktype = 'advisory' and l.granted and l.objsubid = 2 and l.classid = ${lockClass(schema)}::oid
       and l.database = (select d.oid from pg_database d where d.datname = current_database())
   ), look as materialized (
-    select w.id, ${looksDead("w", "t.now")} as dead, w.suspected_at is not null as suspected,
+    select w.id, coalesce(${deadByLock("w", "t.now")}, false) as dead, w.suspected_at is not null as suspected,
       exists (select 1 from ${schema}.worker_locks k where k.worker = w.id and k.server = pg_postmaster_start_time())
         and ${lockKey("w.id")}::oid not in (select objid from held) as unlocked
     from ${schema}.workers w, t where w.dead_at is null and w.id <> $1::bigint
@@ -41,18 +47,36 @@ const lookForDead: Statement = (schema) => `
     from look, t where w.id = look.id and w.id in (select id from changed)
     returning w.id
   )
-  select l.id::text as id from look l, t, ${schema}.workers w
-  where w.id = l.id and l.dead and (w.lease_until < t.now or l.unlocked)
+  select l.id::text as id, ${silentMs("w", "t.now")} as silent_ms,
+    case when l.dead and l.unlocked then 'lock' when w.lease_until < t.now then 'lease' else 'suspected' end as why
+  from look l, t, ${schema}.workers w where w.id = l.id and (w.lease_until < t.now or l.unlocked)
   union all
-  select w.id::text from ${schema}.workers w
+  select w.id::text, ${silentMs("w", "t.now")}, 'declared' from t, ${schema}.workers w
   where w.dead_at is not null and exists (select 1 from ${schema}.runs r where r.owner_worker = w.id and r.state = 2)`;
 
-/** The ids of workers whose runs may be taken. Asked twice, half a second apart, it finds a killed process long before its lease ends. */
-export async function findDeadWorkers(
+/** A worker that looks dead to others. */
+export interface Silent {
+  readonly id: string;
+  /**
+   * `suspected`: its lock is free, which one look alone does not prove anything by; look again in half a second. `lock`: it
+   * was free in two looks. `lease`: it ran out. `declared`: somebody declared it dead before, and it has runs left.
+   */
+  readonly why: "suspected" | "lock" | "lease" | "declared";
+  /** Milliseconds since its last beat. */
+  readonly silentMs: number;
+}
+
+/** Who looks dead. Asked twice, half a second apart, it finds a killed process long before its lease ends. */
+export async function findSilentWorkers(
   runner: Runner,
   { worker, now }: { readonly worker: string; readonly now: number | null },
-): Promise<readonly string[]> {
-  return (await runner.run(lookForDead, [worker, now])).map((row) => textOf(row, "id"));
+): Promise<readonly Silent[]> {
+  const rows = await runner.run(lookForDead, [worker, now]);
+  return rows.map((row) => ({
+    id: textOf(row, "id"),
+    why: textOf(row, "why") as Silent["why"],
+    silentMs: numberOf(row, "silent_ms"),
+  }));
 }
 
 const examine: Statement = (schema) => `

@@ -1,5 +1,5 @@
-// HOW RUNS COME INTO SLOTS: due ones are promoted, ready ones claimed, what the table says is ours but nobody drives is
-// adopted (design 3.2, 3.3). A claim takes no more than there are free slots.
+// HOW RUNS COME INTO SLOTS: due ones are promoted, ready ones claimed (design 3.2, 3.3). A claim takes no more than there are
+// free slots.
 
 import type { Row } from "../core/entry.js";
 import { foldRows, initialState, type RunState } from "../core/state.js";
@@ -13,11 +13,12 @@ import { entriesFormat } from "../journal/pg-rows.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { ClaimBounds } from "../store/claim-bounds.js";
-import { type ClaimedRun, type ClaimGroup, claimRuns, nextDueAt, promoteDue } from "../store/claims.js";
+import { type ClaimedRun, type ClaimGroup, claimRuns, promoteDue } from "../store/claims.js";
 import type { Database } from "../store/db.js";
 import { oneTry } from "../store/sql.js";
+import { inTime } from "./in-time.js";
 import type { Lease } from "./lease.js";
-import type { Slots } from "./slots.js";
+import type { Places, Slots } from "./slots.js";
 
 export interface ClaimingOptions {
   readonly database: Database;
@@ -33,8 +34,14 @@ export interface ClaimingOptions {
 }
 
 const mostPromoted = 500;
+/** In one statement: each offer is sent, whether or not there is a run for it. */
+const mostClaimed = 50;
+/** Between two looks at the least, whatever is due when: a due row that is locked must not keep the loop busy. */
+const leastWaitMs = 20;
 
 export class Claiming {
+  /** Another run would be claimed if a slot came free. */
+  wantsSlot = false;
   readonly #options: ClaimingOptions;
   readonly #bounds = new ClaimBounds();
   readonly #groups: readonly ClaimGroup[];
@@ -50,59 +57,66 @@ export class Claiming {
     this.#sagas = new Map(options.sagas.map((saga, index) => [groupKey(this.#groups[index]!), saga]));
   }
 
-  get groups(): readonly ClaimGroup[] {
-    return this.#groups;
-  }
-
   sagaOf(group: ClaimGroup): SagaDefinition | undefined {
     return this.#sagas.get(groupKey(group));
   }
 
-  /** One look for work. Resolves to when to look again, in milliseconds. */
-  async turn(): Promise<number> {
-    const { database, slots, lease, pollMs } = this.#options;
-    if (!lease.firm) return Math.min(pollMs, 100);
-    if (this.#groups.length === 0) return pollMs;
-    const promoted = await promoteDue(oneTry(database), mostPromoted, database.nowOverride());
-    const suspect = slots.hasSuspect || slots.free === 0 ? [] : await this.#claim(1, true);
-    const claimed = slots.free === 0 ? [] : await this.#claim(slots.free, false);
-    if (promoted === mostPromoted || (claimed.length > 0 && slots.free > 0)) return 0;
-    return suspect.length > 0 ? 0 : this.#untilNextDue();
+  /** One look for work. Resolves to when to look again, in milliseconds; undefined: at the next poll. */
+  async turn(): Promise<number | undefined> {
+    const { database, slots, lease, clock } = this.#options;
+    // Whoever leaves a slot wakes the loop.
+    this.wantsSlot = slots.free === 0;
+    if (!lease.firm || this.wantsSlot || this.#groups.length === 0) return undefined;
+    const look = promoteDue(oneTry(database), mostPromoted, database.nowOverride());
+    const { promoted, suspects, nextDueAt } = await inTime(look, { clock });
+    if (suspects && !slots.hasSuspect) await this.#claim(1, true);
+    const { asked, claimed } = await this.#claim(mostClaimed, false);
+    this.wantsSlot = slots.free === 0 || (suspects && slots.hasSuspect);
+    if (slots.free > 0 && (promoted === mostPromoted || (claimed > 0 && claimed === asked))) return 0;
+    return nextDueAt === undefined ? undefined : this.#until(nextDueAt);
   }
 
-  async #untilNextDue(): Promise<number> {
-    const { database, pollMs } = this.#options;
-    const dueAt = await nextDueAt(oneTry(database));
-    return dueAt === undefined ? pollMs : Math.max(1, Math.min(pollMs, dueAt - database.now()));
+  /** A little later than that, each worker by another amount: they all know when the next run is due. */
+  #until(dueAt: number): number {
+    const { database, pollMs, chance } = this.#options;
+    return Math.max(leastWaitMs, Math.min(pollMs, dueAt - database.now() + 10 * chance.random()));
   }
 
-  async #claim(count: number, suspects: boolean): Promise<readonly ClaimedRun[]> {
+  async #claim(most: number, suspects: boolean): Promise<{ readonly asked: number; readonly claimed: number }> {
+    const places = this.#options.slots.reserve(most);
+    try {
+      if (places.count === 0) return { asked: 0, claimed: 0 };
+      const runs = await this.#claimInto(places, suspects);
+      return { asked: places.count, claimed: runs.length };
+    } finally {
+      places.release();
+    }
+  }
+
+  async #claimInto(places: Places, suspects: boolean): Promise<readonly ClaimedRun[]> {
     const { database, lease, chance, clock } = this.#options;
     const worker = lease.id;
-    const offers = Array.from({ length: count }, () => {
+    const offers = Array.from({ length: places.count }, () => {
       const token = chance.id();
+      places.expect(token);
       return { token, nonce: chance.id(), payload: writeEntries(takeUp({ worker, token })) };
     });
     const groups = suspects ? this.#groups : this.#bounds.applyTo(this.#groups, clock.monotonic());
-    const claimed = await claimRuns(database, {
-      worker,
-      groups,
-      offers,
-      format: entriesFormat,
-      suspects,
-      now: database.nowOverride(),
-    });
-    await Promise.all(claimed.map((run) => this.#begin(run, suspects)));
+    const now = database.nowOverride();
+    // CRASH: as with an answer that is lost, the runs are ours, and the next beats name them.
+    const claim = claimRuns(database, { worker, groups, offers, format: entriesFormat, suspects, now });
+    const claimed = await inTime(claim, { clock });
+    await Promise.all(claimed.map((run) => this.#begin(run)));
     return claimed;
   }
 
-  async #begin(claimed: ClaimedRun, suspect: boolean): Promise<void> {
+  async #begin(claimed: ClaimedRun): Promise<void> {
     const { run, number, at, nonce, payload, token, rank } = claimed;
     const group = { saga: run.saga, version: run.version, shapeHash: run.shapeHash };
     this.#bounds.claimed(group, rank);
     const saga = this.sagaOf(group)!;
     const header = headerOf(run, saga.shape);
-    await this.drive(saga, header, { token, suspect }, async () => {
+    await this.drive(saga, header, token, async () => {
       const row = readRow({ number, at, nonce, payload, format: entriesFormat }, run.runId);
       // A run's journal is read when it is taken up again, never on its first pass (3.5).
       return number === 1 ? [row] : this.#options.journal.rowsAfter(header, 0);
@@ -113,7 +127,7 @@ export class Claiming {
   async drive(
     saga: SagaDefinition,
     header: RunHeader,
-    taking: { readonly token: string; readonly suspect: boolean },
+    token: string,
     rows: () => Promise<readonly Row[]>,
   ): Promise<void> {
     const { slots, policies, logger } = this.#options;
@@ -124,10 +138,9 @@ export class Claiming {
       logger.error({ err: error, runId: header.runId }, "a run's journal can't be read; the run is left as it is");
       return;
     }
-    slots.take(
-      { saga, header, state, token: taking.token, policies: policiesOf(saga, policies, header.startAt) },
-      { suspect: taking.suspect },
-    );
+    // Reading may have taken a while, in which the run went to another.
+    if (state.owner?.token !== token) return;
+    slots.take({ saga, header, state, token, policies: policiesOf(saga, policies, header.startAt) });
   }
 }
 

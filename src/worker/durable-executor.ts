@@ -20,6 +20,7 @@ import { Announcer, type Notice, readPayload } from "../store/notify.js";
 import { endedAmong } from "../store/runs.js";
 import { oneTry } from "../store/sql.js";
 import { liveWorkers } from "../store/workers.js";
+import { inTime } from "./in-time.js";
 import { Loop } from "./loop.js";
 import { type DurableOptions, parseDurableOptions } from "./options.js";
 import { transactionsOn } from "./transactions.js";
@@ -117,6 +118,7 @@ class DurableHooks implements ExecutorHooks {
         },
         listen: onDatabase,
         onNotification,
+        onHeard: () => this.#ends.wake(),
         onEnded: (runId) => this.#waiters.wake(runId),
         clock,
         chance,
@@ -153,7 +155,6 @@ class DurableHooks implements ExecutorHooks {
   asExecutor(): DurableExecutor {
     const { registry, parsed } = this.#parts;
     const { clock, chance } = parsed.platform;
-    const worker = this.#worker;
     const executor = new JournalExecutor({
       journal: this.#journal,
       registry,
@@ -164,7 +165,7 @@ class DurableHooks implements ExecutorHooks {
       hooks: this,
     });
     return Object.defineProperty(executor as JournalExecutor & { health: WorkerHealth | undefined }, "health", {
-      get: () => worker?.health,
+      get: () => this.health,
       enumerable: true,
     });
   }
@@ -215,12 +216,26 @@ class DurableHooks implements ExecutorHooks {
 
   async close(graceMs: number): Promise<void> {
     await this.#worker?.close(graceMs);
-    await this.#ends.stop();
-    await this.#journal.close();
-    await this.#announcer.settled();
-    await this.#listener?.close();
-    await this.#listenDatabase?.close();
-    await this.#parts.database.close();
+    await this.#bounded(this.#ends.stop());
+    await this.#bounded(this.#journal.close());
+    await this.#bounded(this.#announcer.settled());
+    await this.#bounded(this.#listener?.close());
+    await this.#bounded(this.#listenDatabase?.close());
+    await this.#bounded(this.#parts.database.close());
+  }
+
+  /** A connection that was cut silently does not hold up the end of a process. */
+  async #bounded(closing: Promise<void> | undefined): Promise<void> {
+    if (closing === undefined) return;
+    const { logger, platform } = this.#parts.parsed;
+    await inTime(closing, { clock: platform.clock }).catch((error: unknown) =>
+      logger.warn({ err: error }, "something of the executor could not be closed in good order"),
+    );
+  }
+
+  get health(): WorkerHealth | undefined {
+    const health = this.#worker?.health;
+    return health && { ...health, listening: health.listening || this.#listener?.open === true };
   }
 
   #announce(notice: Notice): void {

@@ -9,6 +9,7 @@ import type { Database } from "../store/db.js";
 import { KeptConnection } from "../store/kept-connection.js";
 import { oneTry, type Runner } from "../store/sql.js";
 import { beatWorker, holdWorkerLock, type OwnedRun, registerWorker, retireWorker } from "../store/workers.js";
+import { inTime } from "./in-time.js";
 import { Loop } from "./loop.js";
 
 export interface LeaseOptions {
@@ -27,30 +28,43 @@ export interface LeaseOptions {
   readonly onNotification: (payload: string) => void;
   /** Each accepted beat: all runs that the table says are this worker's. */
   readonly onBeat: (owned: readonly OwnedRun[]) => void;
+  /** The lock is held, and notifications are heard, from now on: what was missed before is to be looked for. */
+  readonly onHeld: () => void;
   /** Everything in hand is, or may be, another worker's by now. */
   readonly onLost: () => void;
-  /** A beat came this late: something keeps the event loop busy. */
+  /** A beat came this late: something kept the event loop busy. */
   readonly onLag: (lagMs: number) => void;
 }
 
 /** How long before the lease runs out the attempts are aborted, as a share of the lease. */
 const margin = 0.1;
+/** Beats that the database stamped further apart than this share of the lease were not made throughout. */
+const widestGap = 0.5;
 /** How long a lock may be held by an own connection that is gone, while the server answers. */
 const relockWithinMs = 500;
+/** Between two beats while the lock is not held: a beat clears the suspicion that a free lock brings. */
+const unlockedBeatMs = 150;
+const startWithinMs = 30_000;
+const closeWithinMs = 5_000;
 
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #beats: Loop;
   /** Carries the lock, beats, pings and LISTEN. None behind a transaction pooler. */
   readonly #session: KeptConnection | undefined;
+  readonly #answerMs: number;
   #id = "";
-  /** Monotonic: from when on beats have been accepted without a gap. */
-  #steadySince = 0;
+  /** Monotonic: from when on lock and beats have been had without a break; undefined during one. */
+  #steadySince: number | undefined;
+  #everBroken = false;
   /** Monotonic: until when the last accepted beat holds. */
   #heldUntil = 0;
-  #beatenAt = 0;
+  /** The database's stamp of the last accepted beat. */
+  #beatAt: number | undefined;
   #locked = false;
   #lockLostAt: number | undefined;
+  #renaming = false;
+  #winding = false;
   #closed = false;
   #cancelExpiry = () => {};
   #waiting: (() => void)[] = [];
@@ -58,7 +72,9 @@ export class Lease {
   constructor(options: LeaseOptions) {
     this.#options = options;
     const { database, beatMs, clock, chance, logger, listen, onNotification, leaseMs } = options;
-    this.#beats = new Loop({ name: "beat", everyMs: beatMs, turn: () => this.#beat(), clock, chance, logger });
+    this.#answerMs = Math.min(5_000, leaseMs / 3);
+    const turn = (lateMs: number) => this.#beat(lateMs);
+    this.#beats = new Loop({ name: "beat", everyMs: beatMs, turn, clock, chance, logger });
     this.#session = database.pooled
       ? undefined
       : new KeptConnection({
@@ -67,7 +83,7 @@ export class Lease {
           onNotification,
           onOpen: (session) => this.#takeLock(session),
           onLost: (error) => this.#unlock(error),
-          answerMs: Math.min(5_000, leaseMs / 3),
+          answerMs: this.#answerMs,
           clock,
           chance,
         });
@@ -80,12 +96,21 @@ export class Lease {
 
   /** Whether runs may be taken and bodies begun. */
   get firm(): boolean {
+    return !this.#winding && this.#holds;
+  }
+
+  get #holds(): boolean {
     return !this.#closed && this.#locked && this.#options.clock.monotonic() < this.#heldUntil;
   }
 
-  /** For how many milliseconds beats have been accepted without a gap: a takeover counts as a crash only then (1.6). */
+  /** For how many milliseconds lock and beats have been had without a break. */
   get steadyMs(): number {
-    return this.firm ? this.#options.clock.monotonic() - this.#steadySince : 0;
+    return this.#steadySince === undefined ? 0 : this.#options.clock.monotonic() - this.#steadySince;
+  }
+
+  /** There was no break since the process began: nothing hints at trouble on this side. */
+  get unbroken(): boolean {
+    return !this.#everBroken;
   }
 
   /** Whether notifications are heard. */
@@ -97,71 +122,110 @@ export class Lease {
     return { beat: this.#beats.lastTickAt };
   }
 
-  /** Registers, then beats until closed. @throws StoreError when the database can't be used at all */
+  /** Registers, then beats until closed. @throws StoreError when the database can't be used within 30 s */
   async start(): Promise<void> {
-    await this.#register();
-    // Behind a transaction pooler there is no session to hold a lock on: the lease alone tells.
-    if (this.#session === undefined) this.#locked = true;
-    else await this.#session.start();
+    const { database, clock } = this.#options;
+    this.#goBy(await this.#register(database));
+    await this.#session?.start();
     this.#beats.start();
-    while (!this.firm && !this.#closed) await this.mayStart();
+    let late = false;
+    const cancel = clock.after(startWithinMs, () => {
+      late = true;
+      this.#release();
+    });
+    while (!this.#holds && !this.#closed && !late) await this.mayStart();
+    cancel();
+    if (!this.#holds) throw new StoreError("store.unavailable", "the worker could not take its lock within 30 s");
   }
 
-  /** Resolves once bodies may be begun, or once everything in hand was lost. */
+  /** Resolves once bodies may be begun; also once everything in hand was lost, or no body is begun any more. */
   mayStart(): Promise<void> {
-    if (this.firm || this.#closed) return Promise.resolve();
+    if (this.#holds || this.#winding || this.#closed) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Beats go on while attempts are given their grace; no body is begun any more by who asks `firm`. */
+  /** No run is taken and no body begun any more; beats go on while attempts are given their grace. */
+  wind(): void {
+    this.#winding = true;
+    this.#release();
+  }
+
   async close(): Promise<void> {
+    const { database, clock } = this.#options;
     this.#closed = true;
     this.#cancelExpiry();
     this.#release();
     await this.#beats.stop();
-    const { database } = this.#options;
+    await inTime(this.#session?.close() ?? Promise.resolve(), { clock, ms: closeWithinMs }).catch(() => {});
+    if (this.#id === "") return;
     // CRASH: without this, runs that are left wait until the lock is seen to be free, or the lease to run out.
-    await retireWorker(oneTry(database), this.#id, database.nowOverride()).catch(() => {});
-    await this.#session?.close();
+    const retired = retireWorker(oneTry(database), this.#id, database.nowOverride());
+    await inTime(retired, { clock, ms: closeWithinMs }).catch(() => {});
   }
 
-  async #register(): Promise<void> {
+  async #register(runner: Runner): Promise<{ readonly id: string; readonly sentAt: number }> {
     const { database, host, pid, registered, leaseMs, clock } = this.#options;
     const sentAt = clock.monotonic();
-    this.#id = await registerWorker(database, { host, pid, registered, leaseMs, now: database.nowOverride() });
-    this.#steadySince = clock.monotonic();
+    const id = await registerWorker(runner, { host, pid, registered, leaseMs, now: database.nowOverride() });
+    return { id, sentAt };
+  }
+
+  #goBy({ id, sentAt }: { readonly id: string; readonly sentAt: number }): void {
+    this.#id = id;
+    this.#beatAt = undefined;
+    this.#lockLostAt = undefined;
+    // Behind a transaction pooler there is no session to hold a lock on: the lease alone tells.
+    this.#locked = this.#session === undefined;
     this.#renew(sentAt);
   }
 
-  async #beat(): Promise<void> {
-    const { database, leaseMs, clock } = this.#options;
+  async #beat(lateMs: number): Promise<number | void> {
+    const { database, leaseMs, beatMs, clock, onLag, onBeat } = this.#options;
+    if (lateMs > Math.max(250, beatMs)) onLag(Math.round(lateMs));
     const worker = this.#id;
     const sentAt = clock.monotonic();
-    // Sleeps are jittered by a quarter; what is far beyond that is an event loop that was kept busy.
-    const lagMs = sentAt - this.#beatenAt - 1.25 * this.#options.beatMs;
-    if (this.#beatenAt > 0 && lagMs > Math.max(250, this.#options.beatMs)) this.#options.onLag(Math.round(lagMs));
-    this.#beatenAt = sentAt;
     const mark = database.clock.mark();
-    const beat = await beatWorker(this.#session?.open ? this.#session : oneTry(database), {
-      worker,
-      leaseMs,
-      now: database.nowOverride(),
+    const runner = this.#session?.open ? this.#session : oneTry(database);
+    const answer = beatWorker(runner, { worker, leaseMs, now: database.nowOverride() });
+    const beat = await inTime(answer, { clock, ms: this.#answerMs }).catch((error: unknown) => {
+      this.#break();
+      throw error;
     });
-    if (beat === undefined) return this.#startAnew("it was declared dead");
+    // An answer to the id that the worker had before tells nothing of the present one.
+    if (worker !== this.#id || this.#closed) return;
+    if (beat === undefined) return this.#startAnew(worker, "it was declared dead");
+    // By the database's stamps: where the whole machine stood still, its own clocks did too.
+    if (this.#beatAt !== undefined && beat.at - this.#beatAt > leaseMs * widestGap) this.#break();
+    this.#beatAt = beat.at;
     database.clock.observe(beat.at, mark);
     this.#renew(sentAt);
-    this.#options.onBeat(beat.owned);
+    onBeat(beat.owned);
+    return this.#locked ? undefined : Math.min(unlockedBeatMs, beatMs);
   }
 
   /** Measured from when the beat was sent: the database can only have stamped it later. */
   #renew(sentAt: number): void {
+    if (this.#closed) return;
     const { clock, leaseMs } = this.#options;
     const now = clock.monotonic();
-    if (now >= this.#heldUntil) this.#steadySince = now;
+    if (now >= this.#heldUntil) this.#break();
     this.#heldUntil = sentAt + leaseMs * (1 - margin);
     this.#cancelExpiry();
     this.#cancelExpiry = clock.after(Math.max(0, this.#heldUntil - now), () => this.#expire());
-    if (this.firm) this.#release();
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.#holds) return;
+    this.#steadySince ??= this.#options.clock.monotonic();
+    this.#release();
+  }
+
+  #break(): void {
+    // Before the worker first held its lock there was nothing to break.
+    if (this.#steadySince === undefined) return;
+    this.#steadySince = undefined;
+    this.#everBroken = true;
   }
 
   #expire(): void {
@@ -171,50 +235,65 @@ export class Lease {
       { worker: this.#id },
       "the lease could not be renewed in time: all attempts are aborted as lost",
     );
+    this.#break();
     this.#loseAll();
   }
 
   /** A throw closes the connection; it is opened again soon. */
   async #takeLock(session: Runner): Promise<void> {
-    const { clock } = this.#options;
-    const held = await holdWorkerLock(session, this.#id);
+    const { clock, onHeld } = this.#options;
+    const worker = this.#id;
+    const held = await holdWorkerLock(session, worker);
+    if (worker !== this.#id || this.#closed)
+      throw new StoreError("store.unavailable", "the worker goes by another id by now, or is closed");
     if (held === "held") {
+      // The same statement read that the worker was not declared dead.
       this.#lockLostAt = undefined;
       this.#locked = true;
-      // Read that the worker was not declared dead, and what it has, before anything is begun.
+      this.#settle();
+      // What it has, and what others wrote meanwhile, is in the answer to its next beat.
       this.#beats.wake();
-      if (this.firm) this.#release();
+      onHeld();
       return;
     }
     // Busy: the backend of the connection that was lost still has it, and the server answers.
     this.#lockLostAt ??= clock.monotonic();
     const late = clock.monotonic() - this.#lockLostAt > relockWithinMs;
-    if (held === "lost" || late)
-      await this.#startAnew(held === "lost" ? "it was declared dead" : "its lock could not be had again");
+    if (held === "lost") await this.#startAnew(worker, "it was declared dead");
+    else if (late) await this.#startAnew(worker, "its lock could not be had again");
     throw new StoreError("store.unavailable", "the worker's lock is not to be had yet");
   }
 
   #unlock(error: unknown): void {
+    if (!this.#locked) return;
     this.#locked = false;
+    this.#break();
     this.#lockLostAt ??= this.#options.clock.monotonic();
     this.#options.logger.warn(
       { err: error, worker: this.#id },
       "the worker's connection was lost; no body is begun until its lock is held again",
     );
+    this.#beats.wake();
   }
 
-  async #startAnew(why: string): Promise<void> {
-    const before = this.#id;
-    if (this.#closed) return;
-    this.#loseAll();
-    await this.#register();
-    this.#lockLostAt = undefined;
-    if (this.#session !== undefined) {
-      this.#locked = false;
-      // The lock of the old id goes with the connection that holds it.
-      this.#session.reopen();
+  /** `worker` is the id that is over. CRASH: a new row without a beat dies by itself. */
+  async #startAnew(worker: string, why: string): Promise<void> {
+    if (this.#closed || this.#renaming || worker !== this.#id) return;
+    this.#renaming = true;
+    try {
+      // Nothing is taken under an id that is over.
+      this.#heldUntil = 0;
+      this.#break();
+      this.#loseAll();
+      const { database, clock } = this.#options;
+      this.#goBy(await inTime(this.#register(oneTry(database)), { clock }));
+      // The lock of the old id goes with the connection that holds it; its runs may be taken from now on.
+      this.#session?.reopen();
+      void retireWorker(oneTry(database), worker, database.nowOverride()).catch(() => {});
+      this.#options.logger.warn({ worker: this.#id, before: worker }, `the worker goes on under a new id: ${why}`);
+    } finally {
+      this.#renaming = false;
     }
-    this.#options.logger.warn({ worker: this.#id, before }, `the worker goes on under a new id: ${why}`);
   }
 
   #loseAll(): void {

@@ -1,6 +1,9 @@
-// WHAT THIS WORKER DRIVES: the runs in its slots, what was abandoned, which of them is a suspect. Knows no SQL.
+// WHAT THIS WORKER DRIVES: the runs in its slots, those on their way there, what was abandoned, which of them is a suspect.
+// Knows no SQL.
 
+import { crashesInARow } from "../core/projection.js";
 import type { RunState } from "../core/state.js";
+import { suspectAfterCrashes } from "../core/take-up.js";
 import type { Logger } from "../definition/saga.js";
 import { Drive, type Driving, type TakenRun } from "../executor/drive.js";
 import type { RunHeader } from "../journal/journal.js";
@@ -10,16 +13,34 @@ export interface SlotsOptions {
   readonly logger: Logger;
   /** A run left its slot. `state` is what this process last knew of it. */
   readonly onFree: (header: RunHeader, state: RunState) => void;
+  /** Places that were held are not any more. */
+  readonly onRelease: () => void;
 }
+
+/** Slots held for runs that are on their way, so that nobody else fills them. */
+export interface Places {
+  readonly count: number;
+  /** A run may come under this token: nobody else takes it for one that was left lying. */
+  expect(token: string): void;
+  /** What was to come is in its slot, or does not come. Once. */
+  release(): void;
+}
+
+/** What became of a run that nobody here drives, though the table says it is ours. */
+export type LeftRun = "untouched" | "begun";
 
 export class Slots {
   readonly #options: SlotsOptions;
   readonly #driving: Driving;
   readonly #drives = new Map<string, Drive>();
   readonly #suspects = new Set<string>();
-  /** Tokens whose drive failed by a fault of the library's: a body may have begun under them. */
-  readonly #faulted = new Set<string>();
+  readonly #expected = new Set<string>();
+  #reserved = 0;
+  /** Tokens whose drive ended without giving the run up: by a fault of the library's, or because it might be lost. */
+  readonly #left = new Map<string, LeftRun>();
   readonly #abandoned = new Map<Promise<void>, { readonly runId: string; readonly step: string }>();
+  #waitingForEmpty: (() => void)[] = [];
+  #givenUp = false;
 
   constructor(options: SlotsOptions, driving: Omit<Driving, "onAbandoned">) {
     this.#options = options;
@@ -29,7 +50,7 @@ export class Slots {
   /** How many runs may still be taken: none while as many abandoned bodies as slots go on by themselves (1.6). */
   get free(): number {
     if (this.#abandoned.size >= this.#options.slots) return 0;
-    return Math.max(0, this.#options.slots - this.#drives.size);
+    return Math.max(0, this.#options.slots - this.#drives.size - this.#reserved);
   }
 
   get used(): number {
@@ -45,13 +66,52 @@ export class Slots {
     return [...this.#abandoned.values()];
   }
 
+  /** The internal ids of what is driven. */
+  get keys(): readonly string[] {
+    return [...this.#drives.keys()];
+  }
+
   has(key: string): boolean {
     return this.#drives.has(key);
   }
 
-  /** Whether a body may have begun under this token, though nobody drives the run any more. */
-  mayHaveBegun(token: string): boolean {
-    return this.#faulted.has(token);
+  /** Holds up to `most` free slots. */
+  reserve(most: number): Places {
+    const count = Math.min(most, this.free);
+    const tokens: string[] = [];
+    let held = true;
+    this.#reserved += count;
+    return {
+      count,
+      expect: (token) => {
+        if (!held) return;
+        tokens.push(token);
+        this.#expected.add(token);
+      },
+      release: () => {
+        if (!held) return;
+        held = false;
+        this.#reserved -= count;
+        for (const token of tokens) this.#expected.delete(token);
+        this.#options.onRelease();
+        this.#settleEmpty();
+      },
+    };
+  }
+
+  /** Whether a run is on its way here under this token. */
+  expects(token: string): boolean {
+    return this.#expected.has(token);
+  }
+
+  /** What is known of a run that was driven here under this token, and is no more; undefined: nothing. */
+  leftBehind(token: string): LeftRun | undefined {
+    return this.#left.get(token);
+  }
+
+  /** The run was taken up again. */
+  forgetLeft(token: string): void {
+    this.#left.delete(token);
   }
 
   noteOf(runId: string): unknown {
@@ -59,26 +119,26 @@ export class Slots {
     return undefined;
   }
 
-  take(run: TakenRun, options: { readonly suspect: boolean }): void {
+  /** Drives a run on. One that is driven under this token already is left to that. */
+  take(run: TakenRun): void {
     const { key } = run.header;
+    if (this.#drives.get(key)?.run.token === run.token) return;
     const drive = new Drive(this.#driving, run);
     this.#drives.set(key, drive);
-    if (options.suspect) this.#suspects.add(key);
+    if (crashesInARow(run.saga.shape, run.state) >= suspectAfterCrashes) this.#suspects.add(key);
+    else this.#suspects.delete(key);
     drive.end.then(
       ({ kind, state }) => {
-        if (kind === "lost")
-          this.#options.logger.warn(
-            { runId: run.header.runId },
-            "a run was lost to another worker; what was in hand is dropped",
-          );
+        if (kind === "lost") this.#lost(drive, state);
         this.#leave(key, drive, state);
       },
       (error: unknown) => {
-        this.#faulted.add(run.token);
-        this.#options.logger.error(
-          { err: error, runId: run.header.runId },
-          "a run could not be driven on; it will be taken up again",
-        );
+        this.#leftBy(drive);
+        if (!this.#givenUp)
+          this.#options.logger.error(
+            { err: error, runId: run.header.runId },
+            "a run could not be driven on; it will be taken up again",
+          );
         this.#leave(key, drive, drive.state);
       },
     );
@@ -106,9 +166,29 @@ export class Slots {
     for (const drive of this.#drives.values()) drive.abort(reason);
   }
 
-  /** Resolves when no run is in a slot any more. */
+  /** Resolves when no run is in a slot or on its way to one any more. */
   async empty(): Promise<void> {
-    while (this.#drives.size > 0) await Promise.allSettled([...this.#drives.values()].map((drive) => drive.end));
+    while (this.#drives.size > 0 || this.#reserved > 0)
+      await new Promise<void>((resolve) => this.#waitingForEmpty.push(resolve));
+  }
+
+  /** Nobody waits for what is still in the slots any more; it is not this process's to speak of. */
+  giveUp(): readonly { readonly runId: string; readonly step: string | undefined }[] {
+    this.#givenUp = true;
+    return this.underWay;
+  }
+
+  #lost(drive: Drive, state: RunState): void {
+    const { header, token } = drive.run;
+    const fields = { runId: header.runId };
+    if (state.owner?.token !== token)
+      return this.#options.logger.warn(fields, "a run was lost to another worker; what was in hand is dropped");
+    this.#leftBy(drive);
+    this.#options.logger.warn(fields, "a run may be lost to another worker; if nobody took it, it is taken up again");
+  }
+
+  #leftBy(drive: Drive): void {
+    this.#left.set(drive.run.token, drive.unrecorded ? "begun" : "untouched");
   }
 
   #leave(key: string, drive: Drive, state: RunState): void {
@@ -118,6 +198,12 @@ export class Slots {
       this.#suspects.delete(key);
     }
     this.#options.onFree(drive.run.header, state);
+    this.#settleEmpty();
+  }
+
+  #settleEmpty(): void {
+    if (this.#drives.size > 0 || this.#reserved > 0) return;
+    for (const resolve of this.#waitingForEmpty.splice(0)) resolve();
   }
 
   #abandon(run: { readonly runId: string; readonly step: string }, body: Promise<void>): void {

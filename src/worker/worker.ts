@@ -13,6 +13,7 @@ import type { Chance } from "../platform/ids.js";
 import type { Database } from "../store/db.js";
 import { forgetDeadWorkers, type OwnedRun } from "../store/workers.js";
 import { Claiming } from "./claiming.js";
+import { inTime } from "./in-time.js";
 import { Lease } from "./lease.js";
 import { Loop } from "./loop.js";
 import type { DrivingOptions } from "./options.js";
@@ -28,6 +29,8 @@ export interface WorkerParts {
   readonly driving: Omit<Driving, "onAbandoned" | "worker" | "mayStart" | "stopping">;
   readonly listen: boolean;
   readonly onNotification: (payload: string) => void;
+  /** Notifications are heard from now on: what was missed is to be looked for. */
+  readonly onHeard: () => void;
   /** A run that this worker drove has ended. */
   readonly onEnded: (runId: string) => void;
   readonly clock: Clock;
@@ -50,6 +53,8 @@ export interface WorkerHealth {
 }
 
 const forgetEveryMs = 60_000;
+/** After the last body's grace: for what is still to be written, while the database answers. */
+const closeWithinMs = 5_000;
 
 export class Worker {
   readonly #parts: WorkerParts;
@@ -59,8 +64,9 @@ export class Worker {
   readonly #recovering: Recovering;
   readonly #loops: readonly Loop[];
   readonly #claims: Loop;
-  readonly #pokes = new Map<string, number>();
-  #strays = new Map<string, string>();
+  /** By token: the pokes that its drive was told of. */
+  #pokes = new Map<string, number>();
+  #strays = new Set<string>();
   #stopping = false;
 
   constructor(parts: WorkerParts) {
@@ -76,6 +82,10 @@ export class Worker {
       listen,
       onNotification,
       onBeat: (owned) => this.#onBeat(owned),
+      onHeld: () => {
+        this.#claims.wake();
+        parts.onHeard();
+      },
       onLost: () => this.#slots.abortAll("lost"),
       onLag: (lagMs) =>
         logger.warn(
@@ -91,10 +101,10 @@ export class Worker {
         slots: options.slots,
         logger,
         onFree: (header, state) => {
-          this.#pokes.delete(header.key);
           if (state.finished !== undefined) parts.onEnded(header.runId);
-          this.#claims.wake();
+          this.#slotFree();
         },
+        onRelease: () => this.#slotFree(),
       },
       {
         ...parts.driving,
@@ -123,6 +133,7 @@ export class Worker {
       lease,
       slots,
       leaseMs: options.leaseMs,
+      clock,
       chance,
       logger,
     });
@@ -162,18 +173,22 @@ export class Worker {
   async startHere(saga: SagaDefinition, start: RunStart): Promise<{ header: RunHeader; created: boolean } | undefined> {
     const { journal, policies, chance } = this.#parts;
     const due = start.startAt === undefined || start.startAt <= journal.now();
-    if (!due || this.#stopping || !this.#lease.firm || this.#slots.free === 0) return undefined;
-    const token = chance.id();
-    const entry: Entry = { kind: "taken_up", worker: this.#lease.id, token, crash: false };
-    const { header, created, row } = await journal.start(start, { entry, nonce: chance.id() });
-    if (row !== undefined) {
-      const state = foldRows(header.shape, initialState(header.shape, header.startAt), [row]);
-      this.#slots.take(
-        { saga, header, state, token, policies: policiesOf(saga, policies, header.startAt) },
-        { suspect: false },
-      );
+    if (!due || this.#stopping || !this.#lease.firm) return undefined;
+    const places = this.#slots.reserve(1);
+    try {
+      if (places.count === 0) return undefined;
+      const token = chance.id();
+      places.expect(token);
+      const entry: Entry = { kind: "taken_up", worker: this.#lease.id, token, crash: false };
+      const { header, created, row } = await journal.start(start, { entry, nonce: chance.id() });
+      if (row !== undefined) {
+        const state = foldRows(header.shape, initialState(header.shape, header.startAt), [row]);
+        this.#slots.take({ saga, header, state, token, policies: policiesOf(saga, policies, header.startAt) });
+      }
+      return { header, created };
+    } finally {
+      places.release();
     }
-    return { header, created };
   }
 
   get health(): WorkerHealth {
@@ -193,34 +208,56 @@ export class Worker {
     };
   }
 
-  /** Takes no more, lets attempts finish within the grace, aborts the others, waits for what settles, hands over the rest. */
+  /**
+   * Takes no more, lets attempts finish within the grace, aborts the others, waits for what settles, hands over the rest.
+   * Bounded, whatever the database does. CRASH: what is left is taken over like a dead worker's.
+   */
   async close(graceMs: number): Promise<void> {
+    const { clock, logger } = this.#parts;
     this.#stopping = true;
-    await Promise.all(this.#loops.map((loop) => loop.stop()));
-    const cancel = this.#parts.clock.after(graceMs, () => this.#slots.abortAll("shutdown"));
+    this.#lease.wind();
+    const cancel = clock.after(graceMs, () => this.#slots.abortAll("shutdown"));
     this.#slots.pokeAll();
-    await this.#slots.empty();
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+    try {
+      await inTime(this.#slots.empty(), { clock, ms: graceMs + this.#longestGraceMs() + closeWithinMs });
+    } catch {
+      logger.error(
+        { runs: this.#slots.giveUp() },
+        "the worker closes without having given these runs back; they are taken over like a dead worker's",
+      );
+    }
     cancel();
     await this.#lease.close();
   }
 
+  #slotFree(): void {
+    if (this.#claiming.wantsSlot) this.#claims.wake();
+  }
+
+  #longestGraceMs(): number {
+    return Math.max(0, ...this.#parts.sagas.flatMap(({ steps }) => steps.map((step) => step.graceMs)));
+  }
+
   #onBeat(owned: readonly OwnedRun[]): void {
-    const strays = new Map<string, string>();
+    const strays = new Set<string>();
+    const pokes = new Map<string, number>();
     for (const run of owned) {
-      if (!this.#slots.has(run.key)) {
-        // Seen for the second time: not merely on its way from a claim into its slot.
-        if (this.#strays.get(run.key) === run.token) this.#adopt(run);
-        else strays.set(run.key, run.token);
-      } else if (run.pokes > (this.#pokes.get(run.key) ?? 0)) {
-        this.#pokes.set(run.key, run.pokes);
-        this.#slots.poke([run.key]);
+      if (this.#slots.has(run.key)) {
+        pokes.set(run.token, run.pokes);
+        if (run.pokes > (this.#pokes.get(run.token) ?? 0)) this.#slots.poke([run.key]);
+      } else if (!this.#slots.expects(run.token)) {
+        // What nobody here knows of has to be seen twice: the answer may be older than the end of its drive.
+        if (this.#slots.leftBehind(run.token) !== undefined || this.#strays.has(run.token)) this.#adopt(run);
+        strays.add(run.token);
       }
     }
     this.#strays = strays;
+    this.#pokes = pokes;
   }
 
   #adopt(run: OwnedRun): void {
-    if (this.#stopping || this.#slots.free === 0) return;
+    if (this.#stopping) return;
     this.#recovering
       .adopt(run)
       .catch((error: unknown) =>

@@ -4,7 +4,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ClaimBounds } from "../../src/store/claim-bounds.js";
-import { type ClaimGroup, type ClaimOptions, claimRuns, nextDueAt, promoteDue } from "../../src/store/claims.js";
+import { type ClaimGroup, type ClaimOptions, claimRuns, promoteDue } from "../../src/store/claims.js";
 import type { Database } from "../../src/store/db.js";
 import { appendRow } from "../../src/store/entries.js";
 import { rowsAfter } from "../../src/store/journal-rows.js";
@@ -148,12 +148,10 @@ describe("what is not due", () => {
     const startAt = Date.now() + 3_600_000;
     const key = await store.run({ startAt });
     expect((await runRow(key))?.state).toBe(1);
-    expect(await promoteDue(store.database, 100, null)).toBe(0);
+    expect(await promoteDue(store.database, 100, null)).toEqual({ promoted: 0, suspects: false, nextDueAt: startAt });
     expect(await claim(1)).toEqual([]);
-    expect(await nextDueAt(store.database)).toBe(startAt);
-    expect(await promoteDue(store.database, 100, startAt)).toBe(1);
+    expect(await promoteDue(store.database, 100, startAt)).toEqual({ promoted: 1, suspects: false });
     expect((await claim(1)).map(({ run }) => run.key)).toEqual([key]);
-    expect(await nextDueAt(store.database)).toBeUndefined();
   });
 
   test("racing promotions promote each run once", async () => {
@@ -161,7 +159,7 @@ describe("what is not due", () => {
     const soon = Date.now() + 2_000_000;
     const promoted = await Promise.all(Array.from({ length: 4 }, () => promoteDue(store.open(), 25, soon)));
     const rest = await promoteDue(store.database, 100, soon);
-    expect(promoted.reduce((sum, each) => sum + each, rest)).toBe(40);
+    expect(promoted.reduce((sum, each) => sum + each.promoted, rest.promoted)).toBe(40);
   });
 });
 
@@ -248,7 +246,8 @@ describe("a claim's price", () => {
     expect(
       await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups: nothing }))),
     ).toBeLessThan(200);
-    expect(await buffersOf((runner) => promoteDue(runner, 100, null))).toBeLessThan(50);
+    // Explained, it gives no row to read.
+    expect(await buffersOf((runner) => promoteDue(runner, 100, null).catch(() => {}))).toBeLessThan(50);
     expect(await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups })))).toBeLessThan(
       200 + 20 * 45,
     );

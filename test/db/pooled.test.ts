@@ -13,7 +13,7 @@ import { rowsAfter } from "../../src/store/journal-rows.js";
 import { KeptConnection } from "../../src/store/kept-connection.js";
 import { migrate, verifySchema } from "../../src/store/migrate.js";
 import { Announcer, type Notice, readPayload } from "../../src/store/notify.js";
-import { findDeadWorkers, takeOverRuns } from "../../src/store/recovery.js";
+import { findSilentWorkers, takeOverRuns } from "../../src/store/recovery.js";
 import { startRun } from "../../src/store/runs.js";
 import { openStepTransaction } from "../../src/store/transaction.js";
 import { beatWorker, registerWorker } from "../../src/store/workers.js";
@@ -172,7 +172,7 @@ describe.runIf(program !== undefined)("PG-6: behind a transaction pooler with tw
       dead,
       run.key,
     ]);
-    expect(await findDeadWorkers(database!, { worker: alive, now: null })).toContain(dead);
+    expect(await findSilentWorkers(database!, { worker: alive, now: null })).toMatchObject([{ id: dead }]);
     const { taken } = await takeOverRuns(database!, {
       dead,
       limit: 10,

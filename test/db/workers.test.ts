@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { claimRuns } from "../../src/store/claims.js";
 import { appendRow, type NewRow } from "../../src/store/entries.js";
 import { rowsAfter, type StoredRow } from "../../src/store/journal-rows.js";
-import { findDeadWorkers, type TakeOverOptions, takeOverRuns } from "../../src/store/recovery.js";
+import { findSilentWorkers, type TakeOverOptions, takeOverRuns } from "../../src/store/recovery.js";
 import type { RunRow } from "../../src/store/runs.js";
 import type { Runner } from "../../src/store/sql.js";
 import {
@@ -30,7 +30,10 @@ const leaseMs = 30_000;
 const register = (now: number | null = null) =>
   registerWorker(store.database, { host: "h", pid: 1, registered: "[]", leaseMs, now });
 const beat = (worker: string, now: number | null = null) => beatWorker(store.database, { worker, leaseMs, now });
-const dead = (worker: string, now: number | null = null) => findDeadWorkers(store.database, { worker, now });
+const dead = async (worker: string, now: number | null = null) =>
+  (await findSilentWorkers(store.database, { worker, now }))
+    .filter(({ why }) => why !== "suspected")
+    .map(({ id }) => id);
 
 /** A connection that holds a worker's lock, as a live process does. */
 async function hold(worker: string): Promise<{ session: Runner; pid: number; die: () => Promise<void> }> {
