@@ -18,6 +18,8 @@ export interface Wire {
   heal(): void;
   /** Cuts every connection, and refuses new ones until `heal`. */
   down(): void;
+  /** Connections that were refused so far. */
+  readonly refused: number;
   close(): Promise<void>;
 }
 
@@ -28,8 +30,12 @@ export async function wireTo(url: string): Promise<Wire> {
   let trap: { text: string; arrivesAfterMs: number } | undefined;
   let silent = false;
   let refusing = false;
+  let refused = 0;
   const server = createServer((client) => {
-    if (refusing) return client.destroy();
+    if (refusing) {
+      refused += 1;
+      return client.destroy();
+    }
     const upstream = connect(target);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -66,6 +72,9 @@ export async function wireTo(url: string): Promise<Wire> {
     heal: () => {
       silent = false;
       refusing = false;
+    },
+    get refused() {
+      return refused;
     },
     down: () => {
       refusing = true;

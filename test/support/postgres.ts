@@ -71,43 +71,66 @@ export async function startServer(options: ServerOptions = {}): Promise<SuiteSer
   const log = openSync(join(root, "server.log"), "w");
   // Goes with whoever started it, however that ends: its standard input is then closed.
   const supervised = '"$@" & server=$!; read -r _; kill -QUIT $server; wait $server';
-  const args = ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
-  const run = () => spawn(join(binaries.bin, "postgres"), args, { cwd: data, env: binaries.env, stdio: ["ignore", log, log], ...user });
-  let server = run();
-  process.once("exit", () => server.kill("SIGQUIT"));
+  const program = [
+    join(binaries.bin, "postgres"),
+    "-D",
+    data,
+    ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  ];
+  const spawned = () => {
+    const shell = spawn("/bin/sh", ["-c", supervised, "sh", ...program], {
+      cwd: data,
+      env: binaries.env,
+      stdio: ["pipe", log, log],
+      detached: true,
+      ...user,
+    });
+    shell.unref();
+    (shell.stdin as unknown as { unref?: () => void }).unref?.();
+    return { shell, exited: new Promise<void>((resolve) => shell.once("exit", () => resolve())) };
+  };
+  let server = spawned();
   const url = `postgresql://postgres@localhost/postgres?host=${encodeURIComponent(root)}`;
   const isUp = () => ready(url, () => readFileSync(join(root, "server.log"), "utf8"));
-  const end = async (signal: NodeJS.Signals) => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const exited = new Promise<void>((resolve) => server.once("exit", () => resolve()));
-    server.kill(signal);
-    await exited;
+  const ended = async () => {
+    server.shell.ref();
+    server.shell.stdin!.end();
+    await server.exited;
   };
+  const postmaster = () => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
   const signalAll = (signal: NodeJS.Signals) => {
-    const found = spawnSync("ps", ["-o", "pid=", "--ppid", String(server.pid)], { encoding: "utf8" });
-    for (const pid of [server.pid!, ...found.stdout.split("\n").filter(Boolean).map(Number)])
-      try {
-        process.kill(pid, signal);
-      } catch {
-        // Gone meanwhile.
-      }
+    const found = spawnSync("ps", ["-o", "pid=", "--ppid", String(postmaster())], { encoding: "utf8" });
+    for (const pid of [postmaster(), ...found.stdout.split("\n").filter(Boolean).map(Number)]) signalTo(pid, signal);
   };
   await isUp();
   return {
     url,
     data,
-    down: (mode) => end(mode === "fast" ? "SIGINT" : "SIGQUIT"),
+    down: async (mode) => {
+      signalTo(postmaster(), mode === "fast" ? "SIGINT" : "SIGQUIT");
+      // The process itself stays in the table until its parent looks.
+      while (existsSync(join(data, "postmaster.pid"))) await new Promise((resolve) => setTimeout(resolve, 5));
+      await ended();
+    },
     up: async () => {
-      server = run();
+      server = spawned();
       await isUp();
     },
     freeze: () => signalAll("SIGSTOP"),
     thaw: () => signalAll("SIGCONT"),
     stop: async () => {
-      await end("SIGQUIT");
+      await ended();
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // Gone meanwhile.
+  }
 }
 
 async function ready(url: string, log: () => string): Promise<void> {
