@@ -1,6 +1,6 @@
 // THE POINT OF NO RETURN: before it everything can be undone, after it nothing is; in doubt it is never guessed.
 
-import { isSagaError, TerminalError } from "rubicon-saga";
+import { isSagaError, type RunTools, TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.js";
 import { Bench, entriesOf, errorOf, kindsOf, type MakeExecutor, never } from "./bench.js";
@@ -241,15 +241,17 @@ export function pivoting(make: MakeExecutor): void {
 
     test("after the pivot, maxDuration does nothing", async () => {
       const bench = new Bench(make);
-      const saga = bench.saga(
-        [
-          bench.step("S1"),
-          bench.pivot("P"),
-          bench.forward("S3", { run: () => new Promise((resolve) => setTimeout(resolve, 60)) }),
-        ],
-        { maxDuration: 30 },
-      );
+      let signal: AbortSignal | undefined;
+      const startedAt = Date.now();
+      const late = (_: unknown, tools: RunTools) => {
+        ({ signal } = tools);
+        return until("it is long past", () => Date.now() > startedAt + 1_000).then(() => undefined);
+      };
+      const saga = bench.saga([bench.step("S1"), bench.pivot("P"), bench.forward("S3", { run: late })], {
+        maxDuration: 800,
+      });
       expect((await bench.run(saga)).outcome.status).toBe("completed");
+      expect(signal!.aborted).toBe(false);
     });
 
     test("a step after the pivot in doubt is asked about, too", async () => {
