@@ -4,6 +4,7 @@
 import type { Entry, Row, TakenUp } from "../core/entry.js";
 import type { Projection, RunStatus } from "../core/projection.js";
 import { type Shape, shapeText } from "../definition/shape.js";
+import { safeText } from "../errors/safe-text.js";
 import { isSagaError } from "../errors/saga-error.js";
 import { StoreError } from "../errors/store-errors.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
@@ -11,10 +12,11 @@ import { sha256 } from "../platform/digest.js";
 import { Batcher, type Offered } from "../store/batcher.js";
 import type { Database } from "../store/db.js";
 import type { NewRow, RunChange } from "../store/entries.js";
-import { readNonces, rowsAfter, type StoredRow } from "../store/journal-rows.js";
+import { allRows, readNonces, rowsAfter, type StoredRow } from "../store/journal-rows.js";
 import type { Notice } from "../store/notify.js";
 import {
   findRunById,
+  findRunByKey,
   keepShape,
   listRuns,
   markAwaited,
@@ -103,14 +105,34 @@ export class PgJournal implements Journal {
   }
 
   async load(runId: string, after = 0): Promise<LoadedRun | undefined> {
+    // No run can have such an id: the database would refuse the question.
+    if (safeText(runId, Number.POSITIVE_INFINITY) !== runId) return undefined;
     const run = await findRunById(this.#database, this.#tenant, runId);
     if (run === undefined) return undefined;
     const header = await this.#header(run);
     return { header, rows: await this.rowsAfter(header, after) };
   }
 
+  /** A worker's own run, whatever tenant it is of. */
+  async loadByKey(key: string): Promise<LoadedRun | undefined> {
+    const run = await findRunByKey(this.#database, key);
+    if (run === undefined) return undefined;
+    const header = headerOf(run, readShape(run.shape, run.runId));
+    return { header, rows: await this.rowsAfter(header, 0) };
+  }
+
+  async allRows(header: RunHeader): Promise<readonly Row[]> {
+    const rows = await this.#database.retry(() => this.#once((runner) => allRows(runner, header.key)));
+    return rows.map((row) => readRow(row, header.runId));
+  }
+
+  /** A driver asks: it goes on asking for as long as the database is away. */
   async rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]> {
-    const rows = await rowsAfter(this.#database, header.key, after);
+    const forever = { patienceMs: Number.POSITIVE_INFINITY };
+    const rows = await this.#database.retry(
+      () => this.#once((runner) => rowsAfter(runner, header.key, after)),
+      forever,
+    );
     return rows.map((row) => readRow(row, header.runId));
   }
 
@@ -222,6 +244,9 @@ export function readRow(row: StoredRow, runId: string): Row {
   return { number, at, nonce, entries: readEntries(payload) };
 }
 
+/** A token, or a person's name: for the reader of the table. */
+const longestWriter = 500;
+
 /** What the store must know of an offer. For the transactional steps' own statement too. */
 export function newRowOf(offer: Offer): NewRow {
   const { header, number, nonce, writer, entries, projection } = offer;
@@ -229,7 +254,7 @@ export function newRowOf(offer: Offer): NewRow {
     run: header.key,
     number,
     nonce,
-    writer,
+    writer: safeText(writer, longestWriter),
     format: entriesFormat,
     payload: writeEntries(entries),
     ...rowFacts(entries),

@@ -68,6 +68,11 @@ export class Batcher {
     this.#connection = undefined;
   }
 
+  /** Nothing is tried again any more. */
+  get #over(): boolean {
+    return this.#givenUp || this.#database.closed;
+  }
+
   async #flushAll(): Promise<void> {
     this.#flushing = true;
     try {
@@ -101,7 +106,8 @@ export class Batcher {
     try {
       await this.#untilKnown(() => this.#offerTogether(batch));
     } catch (error) {
-      if (batch.length === 1) this.#setApart(batch[0]!, error);
+      if (this.#over) for (const { reject } of batch) reject(storeError(error, "an append was given up"));
+      else if (batch.length === 1) this.#setApart(batch[0]!, error);
       // A bad row, or one that is locked, fails the whole statement, and nothing was written: row by row its neighbours go through.
       else for (const pending of batch) await this.#flush([pending]);
     }
@@ -131,7 +137,7 @@ export class Batcher {
           }
         });
       } catch (error) {
-        if (classifySqlError(error)?.lockTimeout && !this.#givenUp && !this.#database.closed) this.#apart.push(current);
+        if (classifySqlError(error)?.lockTimeout && !this.#over) this.#apart.push(current);
         else current.reject(storeError(error, "an append failed"));
       }
     }
@@ -155,7 +161,11 @@ export class Batcher {
         }
         lastError = undefined;
       },
-      { patienceMs: Number.POSITIVE_INFINITY, wanted: () => !this.#givenUp && !this.#database.closed },
+      {
+        patienceMs: Number.POSITIVE_INFINITY,
+        wanted: () => !this.#over,
+        onRetry: (error) => this.#database.noteTrouble(error),
+      },
     );
     if (lastError !== undefined) throw lastError;
   }

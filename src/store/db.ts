@@ -50,6 +50,8 @@ export interface Database extends Runner {
   readonly nowOverride: () => number | null;
   /** One try; throws what `pg` threw. */
   once(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+  /** A statement failed and is tried again: says so once an outage, however many statements there are. */
+  noteTrouble(error: unknown): void;
   /** Tries `work` again while its failures are transient. Throws coded errors. */
   retry<T>(work: () => Promise<T>, options?: { readonly patienceMs?: number }): Promise<T>;
   /** One READ COMMITTED transaction, one try: commits when `work` resolves, throws what `pg` threw. */
@@ -85,6 +87,7 @@ class PgDatabase implements Database, SessionRules {
   #stepPermits: Permits | undefined;
   #isolation: Promise<boolean> | undefined;
   #closed = false;
+  #troubled = false;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
@@ -138,14 +141,17 @@ class PgDatabase implements Database, SessionRules {
       return await retryStatement(work, {
         patienceMs: options.patienceMs ?? this.#options.patienceMs ?? 30_000,
         wanted: () => !this.#closed,
-        onRetry: (error, attempt) => {
-          if (attempt === 1 && classifySqlError(error)?.transient)
-            this.logger.warn({ err: error }, "a statement failed and is tried again");
-        },
+        onRetry: (error) => this.noteTrouble(error),
       });
     } catch (error) {
       throw storeError(error, "the database could not be used");
     }
+  }
+
+  noteTrouble(error: unknown): void {
+    if (this.#troubled || !classifySqlError(error)?.broken) return;
+    this.#troubled = true;
+    this.logger.warn({ err: error }, "the database can't be used at the moment; statements are tried again");
   }
 
   async connect(): Promise<Connection> {
@@ -219,12 +225,23 @@ class PgDatabase implements Database, SessionRules {
   async #checkOut(pool: pg.Pool): Promise<Connection> {
     if (this.#closed) throw new StoreError("store.closed", "the executor was closed");
     const { ensureServer } = this.#options;
+    const open = async () => {
+      const connection = new PooledConnection(await pool.connect(), this);
+      this.#troubled = false;
+      return connection;
+    };
     try {
-      return new PooledConnection(await pool.connect(), this);
+      return await open();
     } catch (error) {
       if (ensureServer === undefined || classifySqlError(error)?.code !== "store.unavailable") throw error;
-      await ensureServer();
-      return new PooledConnection(await pool.connect(), this);
+      try {
+        await ensureServer();
+      } catch (cause) {
+        this.logger.error({ err: cause }, "the embedded server could not be brought up");
+        // Whoever may go on trying sees a database that is away, and not a reason to give up.
+        throw error;
+      }
+      return open();
     }
   }
 

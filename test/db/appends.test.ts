@@ -260,10 +260,10 @@ test("an append to a run that was removed is told from one that lost its number"
   const batcher = new Batcher(store.database);
   const gone = { code: "store.run_gone" };
   await expect(batcher.offer(newRow({ run, number: 1, change: change() }))).rejects.toMatchObject(gone);
-  const gate = batcher.offer(newRow({ run: await store.run(), number: 1 }));
-  const inBatch = [run, await store.run()].map((key) =>
-    batcher.offer(newRow({ run: key, number: 1, change: change() })),
-  );
+  const [first, present] = [await store.run(), await store.run()];
+  const gate = batcher.offer(newRow({ run: first, number: 1 }));
+  // While that one is on its way these gather.
+  const inBatch = [run, present].map((key) => batcher.offer(newRow({ run: key, number: 1, change: change() })));
   await gate;
   const [lost, kept] = await Promise.allSettled(inBatch);
   expect(lost).toMatchObject({ status: "rejected", reason: gone });
