@@ -259,7 +259,7 @@ export const errorFamilies: readonly ErrorFamily[] = [
         remedy: "Choose a folder that others may enter.",
       },
       "embedded.unsafe_folder": {
-        meaning: "A folder of the embedded Postgres belongs to somebody else.",
+        meaning: "A folder of the embedded Postgres belongs to somebody else, or can't be written.",
         remedy: "Use the user that made it, remove it, or choose another one.",
       },
       "embedded.locked": {

@@ -3,6 +3,7 @@
 
 import { type EndOfRun, endOf } from "../core/outcome.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
+import { isSagaError } from "../errors/saga-error.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
 import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
@@ -29,7 +30,7 @@ import { whyUnreadable } from "./readable.js";
 import type { Registry } from "./registry.js";
 import { settledOutput } from "./settled-output.js";
 import { checkSameRun, prepareStart } from "./starting.js";
-import { historyOf, viewOf } from "./view.js";
+import { historyOf, unreadableView, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
 
 export type { Availability, ExecutorHooks } from "./hooks.js";
@@ -136,7 +137,13 @@ export class JournalExecutor implements SagaExecutor {
 
   async get(runId: string): Promise<RunView | undefined> {
     const { journal, values, hooks } = this.#parts;
-    const loaded = await loadRun(journal, runId);
+    let loaded: LoadedRun | undefined;
+    try {
+      loaded = await loadRun(journal, runId);
+    } catch (error) {
+      if (!isSagaError(error, "journal.unreadable")) throw error;
+      return unreadableView((await journal.find(runId))!, error.message, values.tryDecode);
+    }
     if (loaded === undefined) return undefined;
     const blocked = [...(await hooks.availability())(loaded.header), ...(await this.#unreadable(loaded))];
     return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(runId) });

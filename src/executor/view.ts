@@ -6,7 +6,7 @@ import { endOf, presentError } from "../core/outcome.js";
 import { statusOf } from "../core/projection.js";
 import { nextForward, nextOwed, owedSteps } from "../core/state.js";
 import { reviveError } from "../errors/error-record.js";
-import type { LoadedRun } from "../journal/journal.js";
+import type { LoadedRun, RunHeader } from "../journal/journal.js";
 import type { HistoryEntry, RunView } from "./executor.js";
 import { foldRun, type KnownRun } from "./operating.js";
 
@@ -48,6 +48,22 @@ export function viewOf(loaded: LoadedRun, viewing: Viewing): RunView {
     createdAt: new Date(header.createdAt),
     startAt: new Date(header.startAt),
     ...(state.finished === undefined ? {} : { endedAt: new Date(state.finished.at) }),
+  };
+}
+
+/** A run of whose journal a row can't be read: what was started, and why nobody drives it. */
+export function unreadableView(header: RunHeader, why: string, decode: Viewing["decode"]): RunView {
+  return {
+    id: header.runId,
+    saga: header.saga,
+    version: header.version,
+    status: "blocked",
+    blocked: [why],
+    input: decode(header.input),
+    attempts: 0,
+    owed: [],
+    createdAt: new Date(header.createdAt),
+    startAt: new Date(header.startAt),
   };
 }
 

@@ -91,6 +91,8 @@ export interface Journal {
   }>;
   /** The run by its public id, with the rows after `after` (default: all). Undefined when there is none. */
   load(runId: string, after?: number): Promise<LoadedRun | undefined>;
+  /** What was started, whatever its journal holds: also of a run whose rows can't be read. */
+  find(runId: string): Promise<RunHeader | undefined>;
   /** Every row, for a reader of the history: also the failed attempts that `load` may leave out. */
   allRows(header: RunHeader): Promise<readonly Row[]>;
   /** Rows after `after`, oldest first, as `load` reads them. */

@@ -71,6 +71,10 @@ export class MemoryJournal implements Journal {
     return { header: readHeader(run), created: true, ...first };
   }
 
+  async find(runId: string): Promise<RunHeader | undefined> {
+    return (await this.load(runId))?.header;
+  }
+
   async load(runId: string, after = 0): Promise<LoadedRun | undefined> {
     const run = this.#runs.get(runId);
     return run && { header: readHeader(run), rows: readRows(run, after) };

@@ -2,7 +2,7 @@
 // who gets the number.
 
 import type { Entry, Row, TakenUp } from "../core/entry.js";
-import type { Projection, RunStatus } from "../core/projection.js";
+import type { RunStatus } from "../core/projection.js";
 import { type Shape, shapeText } from "../definition/shape.js";
 import { safeText } from "../errors/safe-text.js";
 import { isSagaError } from "../errors/saga-error.js";
@@ -11,25 +11,26 @@ import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import { sha256 } from "../platform/digest.js";
 import { Batcher, type Offered } from "../store/batcher.js";
 import type { Database } from "../store/db.js";
-import type { NewRow, RunChange } from "../store/entries.js";
-import { allRows, readNonces, rowsAfter, type StoredRow } from "../store/journal-rows.js";
+import type { NewRow } from "../store/entries.js";
+import { allRows, readNonces, rowsAfter } from "../store/journal-rows.js";
 import type { Notice } from "../store/notify.js";
+import { listRuns, type RunSummaryRow } from "../store/run-list.js";
 import {
   findRunById,
   findRunByKey,
   keepShape,
-  listRuns,
   markAwaited,
   type NewRun,
   type RunRow,
-  type RunSummaryRow,
   startOwnedRun,
   startRun,
 } from "../store/runs.js";
 import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
 import { readEntries, writeEntries } from "./entries-text.js";
 import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
-import { entriesFormat, packValue, rowFacts, unpackValue } from "./pg-rows.js";
+import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
+
+export { newRowOf, readRow } from "./pg-rows.js";
 
 export interface PgJournalOptions {
   readonly database: Database;
@@ -75,18 +76,14 @@ export class PgJournal implements Journal {
   }
 
   /**
-   * {@link start} inside the caller's transaction: the run exists if and only if that commits. Nothing is announced; a
-   * worker finds it when it next looks, or when `announceReady` is called after the commit.
+   * {@link start} inside the caller's transaction: the run exists if and only if that commits. Nothing is announced: of the
+   * commit nobody tells.
    */
   async startIn(tx: Borrowed, start: RunStart): Promise<{ readonly header: RunHeader; readonly created: boolean }> {
     const run = await this.#newRun(start);
     const runner = borrowedRunner(tx, this.#database.schemaName);
     const { run: row, created } = await startRun(runner, run, this.#database.nowOverride());
     return { header: headerOf(row, start.shape), created };
-  }
-
-  announceReady(): void {
-    this.#announce({ kind: "ready" });
   }
 
   /** The run and its first row together; a lost answer is told from another's run by the nonce. */
@@ -105,12 +102,15 @@ export class PgJournal implements Journal {
   }
 
   async load(runId: string, after = 0): Promise<LoadedRun | undefined> {
+    const header = await this.find(runId);
+    return header && { header, rows: await this.rowsAfter(header, after) };
+  }
+
+  async find(runId: string): Promise<RunHeader | undefined> {
     // No run can have such an id: the database would refuse the question.
     if (safeText(runId, Number.POSITIVE_INFINITY) !== runId) return undefined;
     const run = await findRunById(this.#database, this.#tenant, runId);
-    if (run === undefined) return undefined;
-    const header = await this.#header(run);
-    return { header, rows: await this.rowsAfter(header, after) };
+    return run && this.#header(run);
   }
 
   /** A worker's own run, whatever tenant it is of. */
@@ -233,52 +233,13 @@ function readShape(text: string | undefined, runId: string): Shape {
   }
 }
 
-/** @throws StoreError `journal.unreadable`: this run's trouble alone. */
-export function readRow(row: StoredRow, runId: string): Row {
-  const { number, at, nonce, format, payload } = row;
-  if (format !== entriesFormat)
-    throw new StoreError(
-      "journal.unreadable",
-      `row ${number} of run "${runId}" is written as "${format}", which this code can't read. Deploy the version that wrote it, or a newer one.`,
-    );
-  return { number, at, nonce, entries: readEntries(payload) };
-}
-
-/** A token, or a person's name: for the reader of the table. */
-const longestWriter = 500;
-
-/** What the store must know of an offer. For the transactional steps' own statement too. */
-export function newRowOf(offer: Offer): NewRow {
-  const { header, number, nonce, writer, entries, projection } = offer;
-  return {
-    run: header.key,
-    number,
-    nonce,
-    writer: safeText(writer, longestWriter),
-    format: entriesFormat,
-    payload: writeEntries(entries),
-    ...rowFacts(entries),
-    ...(projection === undefined ? {} : { change: changeOf(projection, entries) }),
-  };
-}
-
-function changeOf(projection: Projection, entries: readonly Entry[]): RunChange {
-  const taken = entries.findLast((entry) => entry.kind === "taken_up");
-  const finished = entries.findLast((entry) => entry.kind === "finished");
-  const failed = entries.findLast((entry) => entry.kind === "step_failed" || entry.kind === "compensation_failed");
-  return {
-    status: projection.status,
-    claim: projection.claim,
-    dueAt: projection.dueAt,
-    crashes: projection.crashes,
-    cancelRequested: projection.cancelRequestedAt !== undefined,
-    cancelRefused: projection.cancelRefusedAt !== undefined,
-    owed: projection.owed,
-    ...(projection.owner === undefined ? {} : { owner: projection.owner }),
-    ...(taken === undefined ? {} : { ownerWorker: taken.worker }),
-    ...(finished?.output === undefined ? {} : { output: packValue(finished.output) }),
-    ...(finished === undefined || failed === undefined ? {} : { error: JSON.stringify(failed.error) }),
-  };
+/** One that can't be read is nobody's: its run is shown as blocked, and spoils no list. */
+function shapeOrNone(text: string | undefined, runId: string): Shape {
+  try {
+    return readShape(text, runId);
+  } catch {
+    return { steps: [] };
+  }
 }
 
 function lineOf(row: RunSummaryRow): RunLine {
@@ -287,7 +248,7 @@ function lineOf(row: RunSummaryRow): RunLine {
     runId,
     saga,
     version,
-    shape: row.shape === undefined ? { steps: [] } : readShape(row.shape, runId),
+    shape: shapeOrNone(row.shape, runId),
     status: row.status as RunStatus,
     owed,
     createdAt,

@@ -3,72 +3,23 @@
 import pg from "pg";
 import { StoreError } from "../errors/store-errors.js";
 import { OptionsInvalidError } from "../errors/usage-errors.js";
-import { type Clock, systemClock } from "../platform/clock.js";
+import { systemClock } from "../platform/clock.js";
 import { sha256 } from "../platform/digest.js";
 import { type LogSink, safeLogger, silentLogger } from "../platform/log.js";
 import { type Connection, PooledConnection, type SessionRules } from "./connection.js";
+import { type Database, type DatabaseOptions, leastConnections, refuseSmallPool } from "./database.js";
 import { DatabaseClock } from "./database-clock.js";
 import { Permits } from "./permits.js";
 import { retryStatement } from "./retry.js";
-import { quoteIdentifier, type Runner, type SqlRow, type SqlValue, type Statement } from "./sql.js";
+import { quoteIdentifier, type SqlRow, type SqlValue, type Statement } from "./sql.js";
 import { classifySqlError, storeError } from "./sql-error.js";
-
-/** Fewer connections than this can deadlock: two are kept for good, and a statement may need one while another waits. */
-export const leastConnections = 4;
-
-export interface DatabaseOptions {
-  /** A connection string, or a `pg.Pool` of the caller's, which is never ended here. */
-  readonly database: string | pg.Pool;
-  /** Any identifier. Default `rubicon`. */
-  readonly schema?: string;
-  /** Behind a transaction pooler: no named statements, no session state. Default false. */
-  readonly pooled?: boolean;
-  /** Of our own pool. Default 10, least 4. */
-  readonly maxConnections?: number;
-  /** Of the pool for transactional steps, when `database` is a string. Default 5. */
-  readonly maxTransactions?: number;
-  /** How long a statement is tried again before `store.unavailable`, in milliseconds. Default 30,000. */
-  readonly patienceMs?: number;
-  readonly logger?: LogSink;
-  readonly clock?: Clock;
-  /** Replaces the database's clock: milliseconds since the epoch. For tests. */
-  readonly now?: () => number;
-  /** Called when a connection could not be opened, which is then tried once more: brings an embedded server up again. */
-  readonly ensureServer?: () => Promise<void>;
-}
-
-/** `run` retries; each statement given to it must be safe to run twice. */
-export interface Database extends Runner {
-  /** The schema's own name, unquoted. */
-  readonly schemaName: string;
-  readonly pooled: boolean;
-  readonly clock: DatabaseClock;
-  readonly logger: LogSink;
-  /** Milliseconds since the epoch by the database's clock. */
-  now(): number;
-  /** The `now` that statements take: null means that the database reads its own clock. */
-  readonly nowOverride: () => number | null;
-  /** One try; throws what `pg` threw. */
-  once(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]>;
-  /** A statement failed and is tried again: says so once an outage, however many statements there are. */
-  noteTrouble(error: unknown): void;
-  /** Tries `work` again while its failures are transient. Throws coded errors. */
-  retry<T>(work: () => Promise<T>, options?: { readonly patienceMs?: number }): Promise<T>;
-  /** One READ COMMITTED transaction, one try: commits when `work` resolves, throws what `pg` threw. */
-  transaction<T>(work: (connection: Connection) => Promise<T>): Promise<T>;
-  connect(): Promise<Connection>;
-  /** A connection to be held for long; destroyed when released, so that nothing set on it leaks into a user's pool. */
-  keep(): Promise<Connection>;
-  /** A connection for a transactional step, from a bounded supply of its own. */
-  connectForStep(): Promise<Connection>;
-  readonly closed: boolean;
-  close(): Promise<void>;
-}
 
 /** The user's defaults may say REPEATABLE READ, where a lost number is an error instead of an answer. */
 const pinned = "set session characteristics as transaction isolation level read committed";
 
-/** Opens no connection yet. @throws OptionsInvalidError when the pool is too small. */
+export type { Database, DatabaseOptions } from "./database.js";
+
+/** Opens no connection yet. @throws OptionsInvalidError when the pool is too small, or the connection string no good. */
 export function openDatabase(options: DatabaseOptions): Database {
   return new PgDatabase(options);
 }
@@ -98,6 +49,7 @@ class PgDatabase implements Database, SessionRules {
     this.nowOverride = () => options.now?.() ?? null;
     this.#ownPool = typeof options.database === "string";
     refuseSmallPool(options);
+    if (typeof options.database === "string") refuseUnreadable(options.database);
     this.#pool =
       typeof options.database === "string"
         ? this.#openPool(options.database, options.maxConnections ?? 10)
@@ -271,14 +223,12 @@ class PgDatabase implements Database, SessionRules {
   }
 }
 
-function refuseSmallPool({ database, maxConnections }: DatabaseOptions): void {
-  const max = typeof database === "string" ? (maxConnections ?? leastConnections) : (database.options.max ?? 10);
-  if (max >= leastConnections) return;
-  const at = typeof database === "string" ? "maxConnections" : "database";
-  throw new OptionsInvalidError("the database", [
-    {
-      at,
-      fault: `a pool of ${max} is too small: give it at least ${leastConnections} connections, two of which are kept for good`,
-    },
-  ]);
+/** What is wrong with it is told once and at once, not at each connection. Never shows it: it may hold a password. */
+function refuseUnreadable(connectionString: string): void {
+  try {
+    new pg.Client({ connectionString });
+  } catch (error) {
+    const fault = `the connection string can't be used: ${error instanceof Error ? error.message : String(error)}`;
+    throw new OptionsInvalidError("the database", [{ at: "database", fault }]);
+  }
 }

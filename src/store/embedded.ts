@@ -3,8 +3,10 @@
 
 import { spawn } from "node:child_process";
 import {
+  accessSync,
   chownSync,
   closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -58,7 +60,7 @@ export function embeddedDirectory(database: string): string | undefined {
  */
 export async function ensureEmbedded(directory: string, options: EmbeddedOptions = {}): Promise<string> {
   refusePlatform();
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const user = serverUser();
   const folder = embeddedFolder(realpathSync(directory), user);
   if (runningServer(folder)?.status !== "ready")
@@ -91,6 +93,19 @@ function refusePlatform(): void {
     "embedded.no_binaries",
     "the embedded Postgres needs Unix sockets. Set DATABASE_URL, or `database`, to a Postgres of yours.",
   );
+}
+
+function makeFolder(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+    accessSync(directory, constants.W_OK);
+  } catch (cause) {
+    throw new StoreError(
+      "embedded.unsafe_folder",
+      `the embedded Postgres can't keep its data in ${directory}: ${(cause as Error).message}. Choose a folder that this user may write.`,
+      { cause },
+    );
+  }
 }
 
 /** Under a name of its own, renamed when whole. */

@@ -4,6 +4,8 @@
 import type { RunState } from "../core/state.js";
 import type { SagaDefinition } from "../definition/saga.js";
 import { type Shape, shapeDifference, shapeText } from "../definition/shape.js";
+import { isSagaError } from "../errors/saga-error.js";
+import { StoreError } from "../errors/store-errors.js";
 import type { SagaExecutor, StartOptions } from "../executor/executor.js";
 import { type Availability, type ExecutorHooks, JournalExecutor } from "../executor/journal-executor.js";
 import { policyOptions } from "../executor/options.js";
@@ -12,14 +14,16 @@ import { Waiters } from "../executor/waiting.js";
 import { Values } from "../journal/codec.js";
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import { PgJournal } from "../journal/pg-journal.js";
+import type { Clock } from "../platform/clock.js";
 import { type Database, openDatabase } from "../store/db.js";
 import { embeddedDirectory, ensureEmbedded } from "../store/embedded.js";
 import { KeptConnection } from "../store/kept-connection.js";
 import { migrate, verifySchema } from "../store/migrate.js";
 import { Announcer, type Notice, readPayload } from "../store/notify.js";
-import { endedAmong } from "../store/runs.js";
-import { oneTry } from "../store/sql.js";
+import { endedAmong, presentAmong } from "../store/runs.js";
+import { oneTry, type Statement } from "../store/sql.js";
 import { liveWorkers } from "../store/workers.js";
+import { Arrivals } from "./arrivals.js";
 import { inTime } from "./in-time.js";
 import { Loop } from "./loop.js";
 import { type DurableOptions, parseDurableOptions } from "./options.js";
@@ -53,6 +57,7 @@ export async function durableExecutor(options: DurableOptions): Promise<DurableE
   });
   const executor = new DurableHooks({ parsed, database, registry });
   try {
+    await reach(database, parsed.connectWithin, clock);
     if (parsed.migrate ?? directory !== undefined) await migrate(database);
     await verifySchema(database);
     await executor.start();
@@ -62,6 +67,22 @@ export async function durableExecutor(options: DurableOptions): Promise<DurableE
   }
   return executor.asExecutor();
 }
+
+/** A database that is on its way up is waited for; one that is not there is told of while somebody still watches. */
+async function reach(database: Database, withinMs: number, clock: Clock): Promise<void> {
+  const answer = database.retry(() => database.once(ask, []), { patienceMs: withinMs });
+  try {
+    // A try that has begun may end with what is wrong, which tells more.
+    await inTime(answer, { clock, ms: withinMs + 2_000 });
+  } catch (error) {
+    if (!isSagaError(error, "store.unavailable")) throw error;
+    throw new StoreError("store.unavailable", `no database could be reached within ${withinMs} ms: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+const ask: Statement = () => "select '1'::text as answer";
 
 type Parsed = ReturnType<typeof parseDurableOptions>;
 
@@ -85,6 +106,7 @@ class DurableHooks implements ExecutorHooks {
   readonly #listener: KeptConnection | undefined;
   readonly #listenDatabase: Database | undefined;
   readonly #ends: Loop;
+  readonly #arrivals: Arrivals;
 
   constructor(parts: DurableParts) {
     this.#parts = parts;
@@ -92,6 +114,11 @@ class DurableHooks implements ExecutorHooks {
     const { logger, codec, maxValueBytes, classifyError, tenant } = parsed;
     const { clock, chance } = parsed.platform;
     this.#announcer = new Announcer(database, clock);
+    this.#arrivals = new Arrivals({
+      among: (keys) => presentAmong(oneTry(database), keys),
+      onArrival: () => this.#announce({ kind: "ready" }),
+      clock,
+    });
     this.#journal = new PgJournal({ database, tenant, announce: (notice) => this.#announce(notice) });
     this.#values = new Values({ maxValueBytes, ...(codec === undefined ? {} : { codec }) });
     const { encode, decode } = this.#values;
@@ -185,11 +212,17 @@ class DurableHooks implements ExecutorHooks {
     start: RunStart,
     options: { readonly soon: boolean; readonly tx?: StartOptions["tx"] },
   ): Promise<{ header: RunHeader; created: boolean }> {
-    if (options.tx !== undefined) return this.#journal.startIn(options.tx, start);
+    if (options.tx !== undefined) return this.#beginIn(options.tx, start);
     const saga = this.#parts.registry.find(start);
     const here =
       options.soon && "steps" in saga ? await this.#worker?.startHere(saga as SagaDefinition, start) : undefined;
     return here ?? this.#journal.start(start);
+  }
+
+  async #beginIn(tx: NonNullable<StartOptions["tx"]>, start: RunStart) {
+    const begun = await this.#journal.startIn(tx, start);
+    if (begun.created && begun.header.startAt <= this.#journal.now()) this.#arrivals.expect(begun.header.key);
+    return begun;
   }
 
   /** The end of a run in a caller's own process is told by its drive; anybody else's by notification, or by looking. */
@@ -204,9 +237,7 @@ class DurableHooks implements ExecutorHooks {
   async availability(): Promise<Availability> {
     const { database } = this.#parts;
     const workers = await liveWorkers(database, database.nowOverride());
-    const registered = workers.flatMap(
-      (worker) => JSON.parse(worker.registered) as { saga: string; version: number; shape: Shape }[],
-    );
+    const registered = workers.flatMap(({ registered: text }) => readRegistered(text));
     return (run) => (workers.length === 0 ? [] : reasons(run, registered));
   }
 
@@ -215,6 +246,7 @@ class DurableHooks implements ExecutorHooks {
   }
 
   async close(graceMs: number): Promise<void> {
+    this.#arrivals.close();
     await this.#worker?.close(graceMs);
     await this.#bounded(this.#ends.stop());
     await this.#bounded(this.#journal.close());
@@ -271,11 +303,24 @@ class DurableHooks implements ExecutorHooks {
   }
 }
 
+interface Registered {
+  readonly saga: string;
+  readonly version: number;
+  readonly shape: Shape;
+}
+
+/** What a worker said that it can run; what another version said in other words is passed over. */
+function readRegistered(text: string): readonly Registered[] {
+  try {
+    const said: readonly Registered[] = JSON.parse(text);
+    return said.filter((each) => shapeText(each.shape) !== "");
+  } catch {
+    return [];
+  }
+}
+
 /** Why none of the registered sagas is the run's; empty when one is. */
-function reasons(
-  run: { readonly saga: string; readonly version: number; readonly shape: Shape },
-  registered: readonly { readonly saga: string; readonly version: number; readonly shape: Shape }[],
-): readonly string[] {
+function reasons(run: Registered, registered: readonly Registered[]): readonly string[] {
   const named = registered.filter((each) => each.saga === run.saga);
   const versioned = named.filter((each) => each.version === run.version);
   if (versioned.some((each) => shapeText(each.shape) === shapeText(run.shape))) return [];

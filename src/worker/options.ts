@@ -28,6 +28,8 @@ export interface WorkerOptions {
 export interface DurableOptions extends ExecutorOptions {
   /** A connection string, a `pg.Pool` (two of its clients are kept for good; at least four), or `"embedded:DIR"`. */
   readonly database: string | Pool;
+  /** How long to try to reach the database before `durableExecutor` gives up. Default "10s". */
+  readonly connectWithin?: Duration;
   /** The schema that holds the tables: any identifier. Default "rubicon". */
   readonly schema?: string;
   /** Whether to migrate the schema first. Default: only for the embedded database. */
@@ -48,6 +50,12 @@ const isPool = (value: unknown): boolean =>
   typeof (value as Pool).connect === "function" &&
   typeof (value as Pool).on === "function";
 
+/** Anything else `pg` would take for the name of a database on this machine. */
+const isConnectionString = (text: string) => /^(postgres(ql)?:\/\/|socket:|embedded:|\/)/i.test(text);
+
+const databaseFault =
+  'must be a connection string such as "postgresql://user@host:5432/name", a pg.Pool, or "embedded:DIR"';
+
 const noNul = (text: string) => !text.includes("\0");
 
 const workerOptions = z.strictObject({
@@ -60,15 +68,18 @@ const workerOptions = z.strictObject({
 
 const durableOptions = z.strictObject({
   ...executorOptions,
-  database: z.union(
-    [z.string().min(1), z.custom<Pool>(isPool)],
-    'must be a connection string, a pg.Pool, or "embedded:DIR"',
-  ),
+  database: z.union([z.string().refine(isConnectionString), z.custom<Pool>(isPool)], databaseFault),
+  connectWithin: durationOption({ positive: true }).default(10_000),
   schema: z.string().min(1).max(63).refine(noNul, "must not contain NUL").default("rubicon"),
   migrate: z.boolean().optional(),
   tenant: z.string().max(200).refine(noNul, "must not contain NUL").default(""),
   pooled: z.boolean().default(false),
-  listen: z.union([z.string().min(1), z.literal(false)]).optional(),
+  listen: z
+    .union(
+      [z.string().refine(isConnectionString), z.literal(false)],
+      "must be a connection string, or false for polling alone",
+    )
+    .optional(),
   worker: workerOptions.prefault({}),
 });
 
