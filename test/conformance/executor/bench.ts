@@ -105,6 +105,18 @@ export class Bench {
     return executor;
   }
 
+  /** Runs a saga whose only step throws `error`, twice at most; `options` of that step go before. */
+  async fail(error: unknown, options: StepBehaviour = {}): Promise<Failed> {
+    const undone: string[] = [];
+    const run = () => {
+      throw error;
+    };
+    const undo = (_: unknown, { outcome }: UndoTools) => void undone.push(outcome);
+    const step = this.step("S1", { retry: { maxAttempts: 2, firstDelay: 1 }, undo, run, ...options });
+    const ran = await this.run(this.saga([step]));
+    return { ...ran, executions: this.outside.count("S1"), undone: undone[0] ?? "not at all" };
+  }
+
   /** Runs one saga to its end. */
   async run(saga: AnySaga, input: unknown = {}, options: Omit<ExecutorOptions, "sagas"> = {}): Promise<Ran> {
     const executor = await this.executor([saga], options);
@@ -117,6 +129,12 @@ export interface Ran {
   readonly id: string;
   readonly executor: SagaExecutor;
   readonly outcome: RunOutcome<any>;
+}
+
+export interface Failed extends Ran {
+  readonly executions: number;
+  /** As what it was undone: `done`, `in_doubt`, or `not at all`. */
+  readonly undone: string;
 }
 
 const atOnce: CloseOptions = { grace: 0 };

@@ -1,11 +1,10 @@
-// HOW A SAGA RUNS FORWARD: its order, its context, its keys, its output.
+// HOW A SAGA RUNS FORWARD: its order, its contexts, its keys, what its bodies are given.
 
-import { bulkhead, ConsecutiveBreaker, circuitBreaker, handleAll } from "cockatiel";
 import { defineSaga, named, pivot, step, TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { gate, until } from "../../support/until.js";
-import { Bench, entriesOf, errorOf, kindsOf, type MakeExecutor, uniqueName } from "./bench.js";
+import { Bench, entriesOf, kindsOf, type MakeExecutor, uniqueName } from "./bench.js";
 
 export function running(make: MakeExecutor): void {
   describe("running forward", () => {
@@ -161,92 +160,6 @@ export function running(make: MakeExecutor): void {
       });
     });
 
-    test("a saga's own output is computed from the whole context, the input included", async () => {
-      const bench = new Bench(make);
-      const saga = bench.saga([bench.step("S1", { run: () => ({ b: 2 }) })], {
-        output: ({ a, b }: { a: number; b: number }) => ({ sum: a + b }),
-      });
-      expect((await bench.run(saga, { a: 1 })).outcome).toEqual({ status: "completed", output: { sum: 3 } });
-    });
-
-    test("a saga's output that throws fails its last step, which is compensated", async () => {
-      const bench = new Bench(make);
-      const saga = bench.saga([bench.step("S1", { run: () => ({ a: 1 }) })], {
-        output: () => {
-          throw new TypeError("no such thing");
-        },
-      });
-      const { outcome } = await bench.run(saga);
-      expect(outcome).toMatchObject({ status: "failed", error: { step: "S1", cause: { message: "no such thing" } } });
-      expect(bench.outside.order()).toEqual(["S1", "C1"]);
-    });
-
-    test("an output is parsed once, and the parsed value is what is stored and what later steps get", async () => {
-      const bench = new Bench(make);
-      let parsed = 0;
-      const toNumber = (text: string) => {
-        parsed += 1;
-        return Number(text);
-      };
-      const output = z.object({ n: z.string().transform(toNumber).or(z.number()) });
-      const seen: unknown[] = [];
-      const saga = bench.saga([
-        bench.step("S1", { run: () => ({ n: "41" }), output }),
-        bench.step("S2", { run: ({ n }) => void seen.push(n) }),
-      ]);
-      const { outcome } = await bench.run(saga);
-      expect(outcome).toEqual({ status: "completed", output: { n: 41 } });
-      expect(seen).toEqual([41]);
-      expect(parsed).toBe(1);
-    });
-
-    test.each([
-      ["does not fit its schema", { n: "not a number" }, z.object({ n: z.number() }), "$.n"],
-      ["is what its own schema refuses", { n: 1 }, z.object({ n: z.number().transform(String) }), "own output"],
-    ])("an output that %s fails the step at once, in doubt: it is compensated", async (_, output, schema, said) => {
-      const bench = new Bench(make);
-      const undos: unknown[] = [];
-      const saga = bench.saga([
-        bench.step("S1", {
-          run: () => output,
-          output: schema,
-          undo: (__, { outcome, output: given }) => void undos.push([outcome, given]),
-        }),
-      ]);
-      const { outcome } = await bench.run(saga);
-      expect(outcome.status).toBe("failed");
-      expect(errorOf(outcome).cause.code).toBe("output.invalid");
-      expect(errorOf(outcome).cause.message).toContain(said);
-      expect(bench.outside.order()).toEqual(["S1", "C1"]);
-      expect(undos).toEqual([["in_doubt", undefined]]);
-    });
-
-    test.each([
-      ["a string", () => "text"],
-      ["an array", () => [1]],
-      ["null", () => null],
-      ["an instance of a class", () => new (class Reservation {})()],
-      ["a key that is there already", () => ({ taken: 2 })],
-    ])("an output that is %s is refused, once, and the step is compensated", async (_, run) => {
-      const bench = new Bench(make);
-      const { outcome } = await bench.run(bench.saga([bench.step("S1", { run })]), { taken: 1 });
-      expect(outcome.status).toBe("failed");
-      expect(errorOf(outcome).cause.code).toBe("output.invalid");
-      expect(bench.outside.order()).toEqual(["S1", "C1"]);
-    });
-
-    test("a hostile thenable is awaited like any other", async () => {
-      const bench = new Bench(make);
-      const hostile = {
-        // biome-ignore lint/suspicious/noThenProperty: the point of this test
-        get then() {
-          throw new TerminalError("not to be awaited");
-        },
-      };
-      const { outcome } = await bench.run(bench.saga([bench.step("S1", { run: () => hostile })]));
-      expect(outcome).toMatchObject({ status: "failed", error: { cause: { message: "not to be awaited" } } });
-    });
-
     test("note: progress is shown while the attempt lasts, and nobody else's", async () => {
       const bench = new Bench(make);
       const [hold, done] = [gate(), gate()];
@@ -284,89 +197,6 @@ export function running(make: MakeExecutor): void {
       const { id, outcome } = await bench.run(saga, {}, { logger });
       expect(outcome.status).toBe("completed");
       expect(lines).toContainEqual({ runId: id, step: "S1", attempt: 1, sku: "x", message: "reserved" });
-    });
-
-    test("an open circuit breaker uses up no attempt, and the step goes on when it closes", async () => {
-      const bench = new Bench(make);
-      const policy = circuitBreaker(handleAll, { halfOpenAfter: 60_000, breaker: new ConsecutiveBreaker(2) });
-      const saga = bench.saga([
-        bench.step("S1", {
-          policy,
-          retry: { maxAttempts: 3, firstDelay: 5, factor: 1 },
-          run: (_, { attempt }) => {
-            if (attempt < 3) throw Object.assign(new Error("down"), { status: 503 });
-          },
-        }),
-      ]);
-      const executor = await bench.executor([saga]);
-      const run = await executor.start(saga, {});
-      const failures = async () =>
-        (await entriesOf(executor, run.id)).filter((entry) => entry.kind === "attempt_failed");
-      await until("attempts were refused", async () => (await failures()).length > 4);
-      expect(bench.outside.count("S1")).toBe(2);
-      expect(
-        (await failures()).map(({ counted, attempts, error }) => [counted, attempts, error.code]).slice(1, 4),
-      ).toEqual([
-        [true, 2, undefined],
-        [false, 2, "step.never_called"],
-        [false, 2, "step.never_called"],
-      ]);
-      // Isolated and released again, a circuit is closed.
-      policy.isolate().dispose();
-      expect((await run.outcome()).status).toBe("completed");
-      expect(bench.outside.count("S1")).toBe(3);
-    });
-
-    test("a bulkhead lets through what it lets through; what it refuses was never called and is tried again", async () => {
-      const bench = new Bench(make);
-      let [now, most] = [0, 0];
-      const policy = bulkhead(2, 1);
-      const saga = bench.saga([
-        bench.step("S1", {
-          policy,
-          retry: { maxAttempts: 1, firstDelay: 2, factor: 1 },
-          run: async () => {
-            now += 1;
-            most = Math.max(most, now);
-            await new Promise((resolve) => setTimeout(resolve, 5));
-            now -= 1;
-          },
-        }),
-      ]);
-      const executor = await bench.executor([saga]);
-      const outcomes = await Promise.all(
-        Array.from({ length: 8 }, async () => (await executor.start(saga, {})).outcome({ timeout: "20s" })),
-      );
-      expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => "completed"));
-      expect(most).toBe(2);
-      expect(bench.outside.count("S1")).toBe(8);
-    });
-
-    test("what queues up in a bulkhead until its timeout was never called, and is not called later", async () => {
-      const bench = new Bench(make);
-      const policy = bulkhead(1, 10);
-      const hold = gate();
-      const saga = bench.saga([
-        bench.step("S1", {
-          policy,
-          timeout: 20,
-          grace: 0,
-          retry: { maxAttempts: 1, firstDelay: 5, maxDelay: 20 },
-          run: () => undefined,
-        }),
-      ]);
-      const busy = policy.execute(() => hold.promise);
-      const executor = await bench.executor([saga]);
-      const run = await executor.start(saga, {});
-      await until(
-        "it was refused twice",
-        async () => (await entriesOf(executor, run.id)).filter((entry) => entry.kind === "attempt_failed").length >= 2,
-      );
-      expect(bench.outside.count("S1")).toBe(0);
-      hold.open();
-      await busy;
-      expect((await run.outcome()).status).toBe("completed");
-      expect(bench.outside.count("S1")).toBe(1);
     });
   });
 }

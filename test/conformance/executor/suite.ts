@@ -1,24 +1,34 @@
 // ONE SUITE FOR ALL EXECUTORS: what a saga is promised, whoever drives it (design 1, 2.2).
 
+import { attempts } from "./attempts.js";
 import type { MakeExecutor } from "./bench.js";
 import { cancelling } from "./cancel.js";
 import { closing } from "./closing.js";
+import { compensations } from "./compensations.js";
+import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
-import { operating } from "./operators.js";
+import { handles } from "./handles.js";
+import { looking } from "./looking.js";
+import { outputs } from "./outputs.js";
 import { pivoting } from "./pivot.js";
+import { policies } from "./policies.js";
+import { races } from "./races.js";
+import { reconciling } from "./reconcile.js";
+import { resolving } from "./resolve.js";
+import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
 import { starting } from "./starting.js";
+import { stoppingWhatRuns } from "./stopping-what-runs.js";
 import { values } from "./values.js";
 
+const themes = [
+  ...[running, outputs, values, policies, attempts, failing],
+  ...[rollback, compensations, reconciling, pivoting, deadlines],
+  ...[starting, handles, cancelling, stoppingWhatRuns, races],
+  ...[looking, retryingByHand, resolving, closing],
+];
+
 export function executorSuite(make: MakeExecutor): void {
-  running(make);
-  rollback(make);
-  pivoting(make);
-  cancelling(make);
-  failing(make);
-  values(make);
-  starting(make);
-  operating(make);
-  closing(make);
+  for (const theme of themes) theme(make);
 }

@@ -1,7 +1,7 @@
 // Time and chance that are handed in are the only ones: nothing of a run waits on, or reads, the process's own.
 
 import { inProcessExecutor } from "rubicon-saga";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Clock } from "../../../src/platform/clock.js";
 import type { Chance } from "../../../src/platform/ids.js";
 import { systemChance } from "../../../src/platform/ids.js";
@@ -263,28 +263,4 @@ test("a run that is poked from everywhere at once is driven once", async () => {
   await clock.pass(0);
   expect((await run.outcome()).status).toBe("completed");
   expect(bench.outside.count("S1")).toBe(3);
-});
-
-test("MEM-1: thousands of runs with timeouts, deadlines and waits leave no listener, no timer and no memory", {
-  timeout: 60_000,
-}, async () => {
-  const warnings: Error[] = [];
-  const note = (warning: Error) => void warnings.push(warning);
-  process.on("warning", note);
-  onTestFinished(() => void process.off("warning", note));
-  const bench = new Bench(async (options) => inProcessExecutor(options));
-  const policy = { execute: (body: any, signal: AbortSignal) => body({ signal }) };
-  const { signal } = new AbortController();
-  const saga = bench.saga(
-    [1, 2, 3].map((n) => bench.step(`S${n}`, { policy, compensate: undefined, nothingToUndo: true })),
-    { maxDuration: "1h" },
-  );
-  const executor = await bench.executor([saga]);
-  const before = process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-  for (let round = 0; round < 20; round += 1) {
-    await Promise.all(Array.from({ length: 50 }, () => executor.execute(saga, {}, { signal, timeout: "1m" })));
-    bench.outside.calls.length = 0;
-  }
-  await vi.waitUntil(() => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length <= before + 1);
-  expect(warnings).toEqual([]);
 });
