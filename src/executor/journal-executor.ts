@@ -124,7 +124,10 @@ export class JournalExecutor implements SagaExecutor {
       if (loaded === undefined) throw new RunNotFoundError(header.runId);
       return endOf(header.shape, foldRun(loaded).state);
     };
-    const end = await waiters.until(header.runId, look, { clock, ...limits });
+    // What closing cuts short is told by closing itself.
+    const lookWhileOpen = () =>
+      look().catch((error) => (this.#closing === undefined ? Promise.reject(error) : undefined));
+    const end = await waiters.until(header.runId, lookWhileOpen, { clock, ...limits });
     return outcomeOf(header, end, values.decode);
   }
 
