@@ -57,8 +57,11 @@ function causeChain(error: unknown): readonly unknown[] {
   return chain;
 }
 
-/** The step had run when its value turned out to be one that can't be stored. */
-const afterTheFact = new Set(["value.unserializable", "value.too_large", "output.invalid", "input.invalid"]);
+/** The step had run when its value turned out to be one that can't be stored, or that it had broken a rule. */
+const afterTheFact = new Set([
+  ...["value.unserializable", "value.too_large", "output.invalid", "input.invalid"],
+  "transaction.ended_by_step",
+]);
 
 function libraryVerdict(error: unknown): Verdict | undefined {
   if (!isSagaError(error)) return undefined;

@@ -36,9 +36,8 @@ export async function attemptInTransaction(attempt: TransactionalAttempt): Promi
     driving.logger.warn(fields, "the database went away in a transactional step; its transaction is void");
     return owned.read();
   }
-  // Its transaction was undone, so it did not happen; unless its body had ended that by itself.
-  const happened = threw.error.code === "transaction.ended_by_step" ? "maybe" : "no";
-  await owned.offer((state) => record(run.saga.shape, state, action, { ...threw, happened }, owned.context()));
+  // Its transaction was undone, so it did not happen, whatever its error says.
+  await owned.offer((state) => record(run.saga.shape, state, action, { ...threw, happened: "no" }, owned.context()));
 }
 
 /** Why the attempt failed, its transaction undone; undefined: it was committed, or is void. */
