@@ -50,14 +50,15 @@ export function explore(run: Explored): Exploration {
       else if (moves.every((move) => isDisturbed(world, move)))
         return against(["1.10 nothing can happen any more"], origins.of(number));
       for (const [ordinal, move] of moves.entries()) {
-        const faults = faultsAfter(run, move);
-        if (faults.length > 0) return against(faults, [...origins.of(number), ordinal]);
         const known = numbering.size;
         const to = numbering.of(worldText(run, move.to));
+        const faults = faultsOfMove(move);
         if (to === known) {
+          faults.push(...faultsOfWorld(run, move.to));
           origins.add(number, ordinal);
           next.push(move.to);
         }
+        if (faults.length > 0) return against(faults, [...origins.of(number), ordinal]);
         if (move.temporary !== true && !isDisturbed(world, move)) lasting.add(number, to);
       }
       number += 1;
@@ -77,9 +78,14 @@ function isDisturbed(world: World, move: Move): boolean {
   return move.to.left !== world.left;
 }
 
-export function faultsAfter(run: Explored, { to, appended, faults = [] }: Move): string[] {
-  const broken = (appended?.violations ?? []).map(({ rule, what }) => `${rule}: ${what}`);
-  return [...faults, ...broken, ...faultsOf(run, to), ...misshown(run, to)];
+/** What is wrong with how a world came about. */
+export function faultsOfMove({ appended, faults = [] }: Move): string[] {
+  return [...faults, ...(appended?.violations ?? []).map(({ rule, what }) => `${rule}: ${what}`)];
+}
+
+/** What is wrong with a world as it stands. */
+export function faultsOfWorld(run: Explored, world: World): string[] {
+  return [...faultsOf(run, world), ...misshown(run, world)];
 }
 
 /** What the run's row would show of an ended run, against the raw rows. */

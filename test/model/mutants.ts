@@ -69,7 +69,7 @@ function explored(copy: string, mutant: Mutant): Promise<Hunted | string> {
   return new Promise((resolve) => {
     const child = spawn(
       process.execPath,
-      ["--import", loader, join(copy, "test/model/hunt.ts"), JSON.stringify(mutant.hunts)],
+      ["--import", loader, join(copy, "test/model/hunt-child.ts"), JSON.stringify(mutant.hunts)],
       { cwd: copy, stdio: ["ignore", "pipe", "pipe"] },
     );
     let output = "";

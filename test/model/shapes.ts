@@ -15,6 +15,7 @@ export const shortDelayMs = 500;
 export interface Explored {
   readonly notation: string;
   readonly shape: Shape;
+  readonly hasPivot: boolean;
   /**
    * `tombstones`: a lost effect may land at any later time, but never under a key that was voided. `bounded`: keys can't
    * be voided, and a lost effect lands within its attempt's limit or never.
@@ -65,6 +66,7 @@ export function explored(notation: string, options: ExploreOptions = {}): Explor
   return {
     notation,
     shape: { steps },
+    hasPivot: pivotAt >= 0,
     peer,
     disturbances: options.disturbances ?? 2,
     kinds: new Set(options.kinds ?? disturbanceKinds),

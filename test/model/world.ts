@@ -146,27 +146,34 @@ export function faultsOf(run: Explored, world: World): string[] {
 
 /** Whether it makes a difference to somebody that the deadline has passed, or not yet (1.9). */
 export function deadlineMatters({ journal, owners }: World): boolean {
-  return [journal, ...owners.map(({ view }) => view)].some(
-    ({ state }) =>
-      state.finished === undefined && state.rollback === undefined && !state.pivotEntered && state.cancel === undefined,
-  );
+  return isBeforeTurn(journal) || owners.some(({ view }) => isBeforeTurn(view));
+}
+
+function isBeforeTurn({ state }: Journal): boolean {
+  const { finished, rollback, cancel, pivotEntered } = state;
+  return finished === undefined && rollback === undefined && cancel === undefined && !pivotEntered;
 }
 
 /** A text that two worlds share when nothing can tell them apart. */
 export function worldText(run: Explored, world: World): string {
-  const owners = world.owners.map(ownerText).sort().join("|");
   const { facts } = world.journal;
+  const [first, second] = world.owners;
+  let text = `${world.journal.id};`;
+  if (second !== undefined) text += [ownerText(first!), ownerText(second)].sort().join("|");
+  else if (first !== undefined) text += ownerText(first);
   const back = facts.turned !== undefined;
-  const pivots = run.shape.steps.some(({ kind }) => kind === "pivot");
-  const effects = world.effects
-    .map(({ live, voided, late, undone, charged, undoCharged }, index) => {
-      const { completed, compensated } = facts.steps[run.shape.steps[index]!.name]!;
-      const text = `${live ? "L" : ""}${voided ? "V" : ""}${undone && pivots ? "U" : ""}${late > 0 && !voided ? `l${late}` : ""}`;
-      return `${text}${completed || back ? "" : charged}${compensated ? "" : undoCharged}`;
-    })
-    .join();
-  const orphan = world.orphan === undefined ? "" : `${world.orphan.step}${world.orphan.direction[0]}`;
-  return `${world.journal.id};${owners};${effects};${orphan};${deadlineMatters(world) ? world.deadline : ""}${world.left};${world.promised.join()}`;
+  for (let index = 0; index < world.effects.length; index += 1) {
+    const { live, voided, late, undone, charged, undoCharged } = world.effects[index]!;
+    const { completed, compensated } = facts.steps[run.shape.steps[index]!.name]!;
+    text += live ? ";L" : ";";
+    if (voided) text += "V";
+    else if (late > 0) text += `l${late}`;
+    if (undone && run.hasPivot) text += "U";
+    text += `${completed || back ? "" : charged}.${compensated ? "" : undoCharged}`;
+  }
+  if (world.orphan !== undefined) text += `;${world.orphan.step}${world.orphan.direction}`;
+  if (world.deadline && deadlineMatters(world)) text += ";D";
+  return `${text};${world.left}${world.promised.join()}`;
 }
 
 const entriesIds = new WeakMap<object, number>();
