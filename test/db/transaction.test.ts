@@ -101,8 +101,24 @@ test("the harm: insert and commit in one message keep a loser's effects", async 
 });
 
 describe("a body's own transaction control", () => {
-  test.each(["commit", "rollback", "commit; begin", "rollback; begin"])(
-    "%s is found out, and nothing is recorded",
+  test.each([
+    "commit",
+    "rollback",
+    " -- done\nCOMMIT",
+    "/* so */ end",
+    "begin",
+    "start transaction",
+    "prepare transaction 'x'",
+  ])("%j is refused before it is sent, and the transaction goes on", async (sql) => {
+    const step = await open();
+    await step.tx.query("insert into effects values ('paid')");
+    await expect(step.tx.query(sql)).rejects.toMatchObject({ code: "transaction.ended_by_step" });
+    expect((await step.commit(newRow({ run, number: 1 }), never)).kind).toBe("committed");
+    expect(await effects()).toEqual(["paid"]);
+  });
+
+  test.each(["select 1; commit", "select 1; rollback", "select 1; commit; begin", "select 1; rollback; begin"])(
+    "%j is found out, and nothing is recorded",
     async (sql) => {
       const step = await open();
       await step.tx.query("insert into effects values ('paid')");
