@@ -48,7 +48,7 @@ function calls(statements: readonly Counted[], pattern: RegExp): number {
   return statements.filter(({ query }) => pattern.test(query)).reduce((sum, each) => sum + each.calls, 0);
 }
 
-const claim = /'taken_up', \$/;
+const claim = /from_rank/;
 const start = /insert into "rubicon"\.runs/;
 const journaled = /insert into "rubicon"\.journal/;
 const touchesRuns = /update "rubicon"\.runs/;
