@@ -6,7 +6,7 @@ import type { Transaction } from "../definition/saga.js";
 import type { Offer } from "../journal/journal.js";
 
 /** What became of a transaction that was to be committed. */
-export type TransactionEnd =
+type TransactionEnd =
   | { readonly kind: "committed"; readonly row: Row }
   /** Its entry had no place any more: everything was undone. */
   | { readonly kind: "void" }

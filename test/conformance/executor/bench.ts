@@ -33,8 +33,8 @@ export type UndoTools = RunTools & {
 };
 
 /** A body, by what it does after its call was noted. */
-export type Body = (context: any, tools: RunTools) => unknown;
-export type Undo = (context: any, tools: UndoTools) => unknown;
+type Body = (context: any, tools: RunTools) => unknown;
+type Undo = (context: any, tools: UndoTools) => unknown;
 
 export interface StepBehaviour {
   readonly run?: Body;

@@ -16,7 +16,7 @@ import { Bench } from "../../conformance/executor/bench.js";
 import { ManualClock } from "../../support/manual-clock.js";
 
 /** A journal whose calls can be held up, or followed by what somebody else writes. */
-export class Watched extends MemoryJournal {
+class Watched extends MemoryJournal {
   afterAppend: (offer: Offer, result: AppendResult) => Promise<void> = async () => {};
   beforeAppend: (offer: Offer) => Promise<void> = async () => {};
   beforeRead: () => Promise<void> = async () => {};
