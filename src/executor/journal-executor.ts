@@ -71,8 +71,10 @@ export class JournalExecutor implements SagaExecutor {
     input: InputOf<S>,
     options: StartOptions & WaitOptions = {},
   ): Promise<OutputOf<S>> {
-    const handle = await this.#start(saga, input, parseStart("execute", options), true);
+    const parsed = parseStart("execute", options);
     const { signal, timeout } = options;
+    signal?.throwIfAborted();
+    const handle = await this.#start(saga, input, parsed, true);
     return handle.result({
       ...(signal === undefined ? {} : { signal }),
       ...(timeout === undefined ? {} : { timeout }),

@@ -76,6 +76,19 @@ export function closing(make: MakeExecutor): void {
       await executor.close();
     });
 
+    test("ERR-13: no handlers are installed in the process, while it is open or after", async () => {
+      const events = ["SIGTERM", "SIGINT", "uncaughtException", "unhandledRejection", "beforeExit"];
+      const listeners = () => events.map((event) => process.listenerCount(event));
+      const before = listeners();
+      const bench = new Bench(make);
+      const saga = bench.saga([bench.step("S1")]);
+      const executor = await bench.executor([saga]);
+      await executor.execute(saga, {});
+      expect(listeners()).toEqual(before);
+      await executor.close();
+      expect(listeners()).toEqual(before);
+    });
+
     test("await using closes it", async () => {
       const bench = new Bench(make);
       const saga = bench.saga([bench.step("S1")]);

@@ -92,6 +92,15 @@ export function handles(make: MakeExecutor): void {
       expect((await run.outcome()).status).toBe("completed");
     });
 
+    test("an execute whose caller has left already starts nothing", async () => {
+      const bench = new Bench(make);
+      const saga = bench.saga([bench.step("S1")]);
+      const executor = await bench.executor([saga]);
+      const reason = new Error("the user left");
+      expect(await rejection(executor.execute(saga, {}, { signal: AbortSignal.abort(reason) }))).toBe(reason);
+      expect((await executor.list({ saga: saga.name })).runs).toEqual([]);
+    });
+
     test("wrong ways to wait are refused", async () => {
       const bench = new Bench(make);
       const saga = bench.saga([bench.step("S1")]);
