@@ -2,5 +2,4 @@
 
 import { testEverySaga } from "./every-saga.js";
 
-testEverySaga("none");
-testEverySaga("P");
+testEverySaga("none", "P");

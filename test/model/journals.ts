@@ -28,10 +28,13 @@ export interface Appended {
 export class Journals {
   readonly empty: Journal;
   readonly #explored: Explored;
+  readonly #merged: boolean;
   readonly #byText = new Map<string, Journal>();
 
-  constructor(explored: Explored) {
+  /** `merged: false` keeps each journal apart, with the very rows that led to it. */
+  constructor(explored: Explored, { merged = true } = {}) {
     this.#explored = explored;
+    this.#merged = merged;
     this.empty = this.#kept(initialState(explored.shape, now), noFacts(explored.shape));
   }
 
@@ -62,7 +65,7 @@ export class Journals {
 
   #kept(state: RunState, facts: JournalFacts): Journal {
     const settled = earlier(state, 0, this.#explored);
-    const text = essence(this.#explored, settled, facts);
+    const text = this.#merged ? essence(this.#explored, settled, facts) : `${this.#byText.size}`;
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
     const journal = { id: this.#byText.size, state: settled, facts, known: new Map(), appended: new Map() };
