@@ -32,7 +32,13 @@ describe("a worker that dies", () => {
     expect(calls.map((call) => call.attempt)).toEqual([1, 2]);
     expect(bench.outside.count("S2")).toBe(1);
     const history = await bench.client.history(run.id);
-    expect(history.map(({ entry }) => entry.kind)).toEqual(["taken_up", "taken_up", "step_completed", "step_completed", "finished"]);
+    expect(history.map(({ entry }) => entry.kind)).toEqual([
+      "taken_up",
+      "taken_up",
+      "step_completed",
+      "step_completed",
+      "finished",
+    ]);
     expect(history[1]!.entry).toMatchObject({ crash: true, from: expect.any(String) });
     expect(history[2]!.entry).toMatchObject({ step: "S1", attempt: 2 });
   });
@@ -41,7 +47,10 @@ describe("a worker that dies", () => {
     killFirstCallerOf("S1");
     await bench.worker();
     const run = await bench.client.start(bench.saga("two"), undefined);
-    await until("its worker is dead", () => bench.outside.count("S1") === 1 && bench.byPid(bench.outside.calls[0]!.pid).alive === false);
+    await until(
+      "its worker is dead",
+      () => bench.outside.count("S1") === 1 && bench.byPid(bench.outside.calls[0]!.pid).alive === false,
+    );
     await expect(run.outcome({ timeout: "2s" })).rejects.toMatchObject({ code: "run.wait_timeout" });
     expect(bench.outside.count("S1")).toBe(1);
   });
@@ -64,7 +73,8 @@ describe("a worker that dies", () => {
   test("CMP-1: while rolling back: what is recorded is not undone again, what was under way is, under the same key", async () => {
     bench.outside.behave = async (call, earlier) => {
       if (call.step === "S4") return { status: 422, body: "no stock" };
-      if (call.step === "S2" && call.direction === "compensate" && !earlier.some((each) => each.key === call.key)) await bench.byPid(call.pid).kill();
+      if (call.step === "S2" && call.direction === "compensate" && !earlier.some((each) => each.key === call.key))
+        await bench.byPid(call.pid).kill();
       return undefined;
     };
     await bench.workers(2);
@@ -72,7 +82,9 @@ describe("a worker that dies", () => {
     const outcome = await run.outcome({ timeout: "30s" });
     expect(outcome).toMatchObject({ status: "failed", error: { step: "S4" } });
     expect(bench.outside.order(run.id)).toEqual(["S1", "S2", "S3", "S4", "C3", "C2", "C2", "C1"]);
-    expect(new Set(bench.outside.of("S2", "compensate").map((call) => call.key))).toEqual(new Set([`${run.id}/S2/compensate`]));
+    expect(new Set(bench.outside.of("S2", "compensate").map((call) => call.key))).toEqual(
+      new Set([`${run.id}/S2/compensate`]),
+    );
   });
 
   test("PIV-3: after the pivot's effect and before its record: a Stop is refused, and the pivot is called again under its key", async () => {
@@ -121,7 +133,8 @@ describe("a worker that dies", () => {
   test("PSN-1: a step that takes its process down is begun as often as its budget says, and its neighbours complete", async () => {
     bench.outside.behave = async (call) => {
       const run = await bench.client.get(call.runId);
-      if (run?.saga === "poison" && call.step === "S1" && call.direction === "forward") await bench.byPid(call.pid).kill();
+      if (run?.saga === "poison" && call.step === "S1" && call.direction === "forward")
+        await bench.byPid(call.pid).kill();
     };
     let stopping = false;
     const supervise = async () => {
@@ -132,7 +145,9 @@ describe("a worker that dies", () => {
     };
     const supervisors = [supervise(), supervise()];
     const poison = await bench.client.start(bench.saga("poison"), undefined);
-    const healthy = await Promise.all(Array.from({ length: 20 }, () => bench.client.start(bench.saga("two"), undefined)));
+    const healthy = await Promise.all(
+      Array.from({ length: 20 }, () => bench.client.start(bench.saga("two"), undefined)),
+    );
     for (const run of healthy) expect((await run.outcome({ timeout: "50s" })).status).toBe("completed");
     const outcome = await poison.outcome({ timeout: "50s" });
     expect(outcome).toMatchObject({ status: "failed", error: { step: "S1", cause: { code: "step.crash_loop" } } });

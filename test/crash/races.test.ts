@@ -45,7 +45,12 @@ describe("200 races", () => {
       const view = await bench.client.get(run.id);
       seen[answer.verdict as keyof typeof seen] += 1;
       if (answer.verdict === "cancelling")
-        expect({ status, pivots, undone, refused: view?.cancelRefusedAt }).toEqual({ status: "cancelled", pivots: 0, undone: 1, refused: undefined });
+        expect({ status, pivots, undone, refused: view?.cancelRefusedAt }).toEqual({
+          status: "cancelled",
+          pivots: 0,
+          undone: 1,
+          refused: undefined,
+        });
       else {
         expect(["refused", "finished"]).toContain(answer.verdict);
         expect({ status, pivots, undone }).toEqual({ status: "completed", pivots: 1, undone: 0 });
@@ -73,8 +78,18 @@ describe("200 races", () => {
       const { status } = await run.outcome({ timeout: "60s" });
       const undone = bench.outside.count("S1", "compensate", run.id);
       seen[answer.verdict as keyof typeof seen] += 1;
-      if (answer.verdict === "finished") expect({ answered: answer.status, status, undone }).toEqual({ answered: "completed", status: "completed", undone: 0 });
-      else expect({ verdict: answer.verdict, status, undone }).toEqual({ verdict: "cancelling", status: "cancelled", undone: 1 });
+      if (answer.verdict === "finished")
+        expect({ answered: answer.status, status, undone }).toEqual({
+          answered: "completed",
+          status: "completed",
+          undone: 0,
+        });
+      else
+        expect({ verdict: answer.verdict, status, undone }).toEqual({
+          verdict: "cancelling",
+          status: "cancelled",
+          undone: 1,
+        });
     }
     expect(seen.cancelling + seen.finished).toBe(repetitions);
     expect(seen.cancelling).toBeGreaterThan(0);

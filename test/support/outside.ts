@@ -25,7 +25,9 @@ export class Outside {
   }
 
   count(step: string, direction: "forward" | "compensate" = "forward", runId?: string): number {
-    return this.calls.filter((call) => call.step === step && call.direction === direction && (runId === undefined || call.runId === runId)).length;
+    return this.calls.filter(
+      (call) => call.step === step && call.direction === direction && (runId === undefined || call.runId === runId),
+    ).length;
   }
 
   /** The calls in order, as `S1` and `C1`. */
@@ -35,7 +37,11 @@ export class Outside {
       .map((call) => (call.direction === "forward" ? call.step : call.step.replace(/^S/, "C")));
   }
 
-  #note(step: string, direction: "forward" | "compensate", { runId, key, attempt }: Pick<RunTools, "runId" | "key" | "attempt">): void {
+  #note(
+    step: string,
+    direction: "forward" | "compensate",
+    { runId, key, attempt }: Pick<RunTools, "runId" | "key" | "attempt">,
+  ): void {
     this.calls.push({ runId, step, direction, key, attempt, at: Date.now() });
   }
 }
