@@ -122,6 +122,8 @@ export class KeptConnection implements Runner {
     const { client } = connection;
     return new Promise((resolve) => {
       this.#lost = resolve;
+      // Closed while it was being opened.
+      if (this.#stopped) resolve(undefined);
       client.on("error", resolve);
       client.once("end", () => resolve(new StoreError("store.unavailable", "the connection was ended")));
       client.on("notification", ({ payload }) => this.#options.onNotification?.(payload ?? ""));

@@ -53,6 +53,15 @@ describe("a db.client that knows no saga", () => {
     });
   });
 
+  test("closes at once, also while its connections are being opened", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const openedAt = Date.now();
+      const brief = await db.starter([]);
+      await brief.close();
+      expect(Date.now() - openedAt).toBeLessThan(2_000);
+    }
+  });
+
   test("can start nothing", async () => {
     const bench = db.bench();
     expect(await rejection(db.client.start(bench.saga([bench.step("S1")]), {}))).toMatchObject({

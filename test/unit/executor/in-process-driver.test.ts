@@ -12,6 +12,7 @@ import { systemChance } from "../../../src/platform/ids.js";
 import { silentLogger } from "../../../src/platform/log.js";
 import { Bench } from "../../conformance/executor/bench.js";
 import { ManualClock, settled } from "../../support/manual-clock.js";
+import { gate } from "../../support/until.js";
 
 class Watched extends MemoryJournal {
   beforeAppend: (offer: Offer) => Promise<void> = async () => {};
@@ -23,9 +24,9 @@ class Watched extends MemoryJournal {
 }
 
 /** A driver with one run of a saga whose only step notes its call; it is due in an hour unless told otherwise. */
-async function driving(startIn = 3_600_000) {
+async function driving(startIn = 3_600_000, run: () => unknown = () => undefined) {
   const bench = new Bench(() => Promise.reject(new Error("no executor here")));
-  const saga = bench.saga([bench.step("S1")]);
+  const saga = bench.saga([bench.step("S1", { run })]);
   const clock = new ManualClock();
   const journal = new Watched({ clock, chance: systemChance });
   const { encode, decode } = new Values();
@@ -106,7 +107,8 @@ describe("taking runs up in process", () => {
   });
 
   test("twice at once: one of them drives it", async () => {
-    const { clock, journal, driver, header, bench, kinds, stateNow } = await driving(0);
+    const hold = gate();
+    const { clock, journal, driver, header, bench, kinds, stateNow } = await driving(0, () => hold.promise);
     const state = await stateNow();
     let first = true;
     journal.beforeAppend = async () => {
@@ -117,20 +119,25 @@ describe("taking runs up in process", () => {
       await clock.pass(0);
     };
     await clock.pass(0);
+    expect([await kinds(), bench.outside.order()]).toEqual([["taken_up"], ["S1"]]);
+    hold.open();
     await settled();
-    expect((await kinds()).filter((kind) => kind === "taken_up")).toHaveLength(1);
+    expect(await kinds()).toEqual(["taken_up", "step_completed", "finished"]);
     expect(bench.outside.order()).toEqual(["S1"]);
     expect(clock.waits).toEqual([]);
   });
 
   test("while it is driven, nobody takes it up again", async () => {
-    const { clock, driver, header, bench, kinds, stateNow } = await driving(0);
+    const hold = gate();
+    const { clock, driver, header, bench, kinds, stateNow } = await driving(0, () => hold.promise);
     const before = await stateNow();
     await clock.pass(0);
     driver.written(header, before);
     await clock.pass(0);
-    expect((await kinds()).filter((kind) => kind === "taken_up")).toHaveLength(1);
-    expect(bench.outside.order()).toEqual(["S1"]);
+    expect([await kinds(), bench.outside.order()]).toEqual([["taken_up"], ["S1"]]);
+    hold.open();
+    await settled();
+    expect(await kinds()).toEqual(["taken_up", "step_completed", "finished"]);
   });
 
   test("after closing: nothing is taken up, also what was on its way", async () => {
