@@ -50,7 +50,7 @@ export interface OutsideCall {
 
 /** What a script does to one call: throw to refuse it, wait to hold it. */
 export interface Interference {
-  /** Before it takes effect: what is thrown is recorded under the key, like any refusal. */
+  /** Before it arrives: wait to delay it; throw an `OutsideError` to refuse it, which is recorded under the key; throw anything else to lose it. */
   readonly before?: () => void | Promise<void>;
   /** After it took effect: what is thrown, or held, loses or delays only the answer. */
   readonly after?: () => void | Promise<void>;
@@ -134,16 +134,18 @@ export class OutsideWorld implements Outside {
   }
 
   async #once(action: string, key: string, script: Interference | undefined): Promise<Receipt> {
+    try {
+      // On its way: what happens under the key meanwhile counts.
+      await script?.before?.();
+    } catch (error) {
+      const refused = error instanceof OutsideError && error.status < 500 && !this.#records.has(key);
+      if (refused) this.#records.set(key, { kind: "refused", error });
+      throw error;
+    }
     const known = this.#records.get(key);
     if (known?.kind === "done") return known.receipt;
     if (known?.kind === "refused") throw known.error;
     if (known?.kind === "tombstone") throw new OutsideError(410, `${action} was revoked before it arrived`);
-    try {
-      await script?.before?.();
-    } catch (error) {
-      if (error instanceof OutsideError && error.status < 500) this.#records.set(key, { kind: "refused", error });
-      throw error;
-    }
     this.#receipts += 1;
     const receipt = { id: `${action}-${this.#receipts}` };
     this.#records.set(key, { kind: "done", action, receipt });
