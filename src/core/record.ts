@@ -194,8 +194,8 @@ function failure(
     retryAt,
   } as const;
   if (!forward) return spent ? { kind: "compensation_failed", step, attempts, error } : { ...failed, final: false };
-  // 1.7: an ask that is in the journal is the cause, whatever the attempt that it aborted says.
-  if (!spent || state.cancel !== undefined) return { ...failed, final: false };
+  // 1.7, 1.9: an ask that is in the journal, or the deadline, is the cause, whatever the attempt that it aborted says.
+  if (!spent || state.cancel !== undefined || threw.aborted === "deadline") return { ...failed, final: false };
   // 1.5: a pivot in doubt is asked about before anybody says that it can't be found out.
   if (stepShape.kind === "pivot" && doubt && policy.maxAsks > 0) return { ...failed, final: true };
   return { kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite" };

@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a later failure beats an ask",
     mistakes: [
-      { file: record, from: "if (!spent || state.cancel !== undefined) return", to: "if (!spent) return" },
+      { file: record, from: "!spent || state.cancel !== undefined || threw", to: "!spent || threw" },
       {
         file: decide,
         from: 'if (state.cancel !== undefined) return turnBack("cancel");',
