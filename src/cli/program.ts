@@ -61,7 +61,7 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     .description("drive runs until Ctrl-C or SIGTERM")
     .requiredOption("--sagas <file>", "the built JavaScript file that exports your sagas")
     .option("--slots <number>", "how many runs to drive at once (default: 100)", wholeNumber)
-    .option("--grace <duration>", "how long running steps may take when the worker ends", "10s")
+    .option("--grace <duration>", "how long running steps may take when the worker ends", duration, "10s")
     .option("--migrate", "bring the schema up to date first (the embedded one always is)")
     .addOption(
       new Option("--log-level <level>", "what to log, to stderr")
@@ -127,6 +127,13 @@ function wholeNumber(text: string): number {
   if (!Number.isSafeInteger(number) || number < 1)
     throw new InvalidArgumentError("It has to be a whole number from 1.");
   return number;
+}
+
+/** A typo is found now, not when the worker ends. */
+function duration(text: string): string {
+  if (!/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
+    throw new InvalidArgumentError('It has to be a duration, such as "500ms", "10s", "5m".');
+  return text;
 }
 
 function packageVersion(): string {

@@ -26,11 +26,15 @@ export function startProgram(
   args: readonly string[] = [],
   { env = {}, cwd = root }: { readonly env?: Record<string, string | undefined>; readonly cwd?: string } = {},
 ): Program {
-  const child = spawn(process.execPath, ["--import", "tsx", file, ...args], {
+  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), file, ...args], {
     cwd,
     env: { ...process.env, NO_COLOR: "1", TSX_TSCONFIG_PATH: `${root}tsconfig.json`, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  // A test that fails leaves nothing running.
+  const end = () => child.kill("SIGKILL");
+  process.once("exit", end);
+  child.once("close", () => process.off("exit", end));
   let out = "";
   let err = "";
   const looks = new Set<() => void>();
