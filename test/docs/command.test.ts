@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { durableExecutor } from "rubicon-saga";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { orderFulfilment } from "../../sagas/order-fulfilment/index.js";
@@ -17,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => database?.drop());
 
-const entry = join(root, "test/docs/rubicon.ts");
+const entry = fileURLToPath(new URL("./rubicon.ts", import.meta.url));
 const start = (...args: string[]) => startProgram(entry, args, { env: { DATABASE_URL: database.url } });
 const rubicon = (...args: string[]): Promise<Ended> => start(...args).ended;
 

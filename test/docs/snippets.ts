@@ -1,6 +1,6 @@
 // THE SNIPPETS OF A PAGE as programs. A TypeScript block has a mark above it:
 //   <!-- snippet NAME -->                       a program by itself
-//   <!-- snippet NAME uses OTHER prelude P -->  goes on after OTHER, a snippet of the page, and after test/docs/preludes/P.ts
+//   <!-- snippet NAME uses OTHER prelude P -->  goes on after OTHER, a snippet of the page, and after test/docs/preludes/P.txt
 // and after it, where its output is shown: <!-- prints --> and a text block.
 
 import { readFileSync } from "node:fs";
@@ -26,7 +26,8 @@ export function snippetsOf(page: string): Snippet[] {
     if (name === undefined) throw new Error(`a TypeScript block of ${page} has no mark above it:\n${whole}`);
     if (uses !== undefined && !bodies.has(uses))
       throw new Error(`${page}: snippet ${name} uses ${uses}, which is not before it`);
-    const before = prelude === undefined ? "" : readFileSync(join(root, "test/docs/preludes", `${prelude}.ts`), "utf8");
+    const before =
+      prelude === undefined ? "" : readFileSync(join(root, "test/docs/preludes", `${prelude}.txt`), "utf8");
     const code = joined([before, uses === undefined ? "" : bodies.get(uses)!, body]);
     bodies.set(name, code);
     snippets.push({ name, code, ...(prints === undefined ? {} : { prints }) });

@@ -34,7 +34,7 @@ export function aligned(rows: readonly (readonly string[])[]): string[][] {
 /** Between two columns. */
 export const gap = "  ";
 
-export function pad(text: string, width: number): string {
+function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - [...text].length));
 }
 
