@@ -59,6 +59,8 @@ export interface RunState {
   readonly begun: boolean;
   readonly steps: Readonly<Record<string, StepState>>;
   readonly underWay?: UnderWay;
+  /** A compensation that a `retried` put behind another one: it may be running as well, until its owner writes again. */
+  readonly displaced?: UnderWay;
   /** When somebody has to look at a run that nobody drives. */
   readonly dueAt: number;
   readonly parked: boolean;
@@ -174,8 +176,13 @@ function afterFailure(tried: AttemptsState, { attempts, failures, retryAt, error
 
 /** The owner is gone without having said how its attempt ended: what was next may have happened (1.3). */
 function afterLoss(shape: Shape, state: RunState, crash: boolean): RunState {
-  const lost = state.underWay;
-  if (lost === undefined) return state;
+  return [state.underWay, state.displaced].reduce(
+    (known, lost) => (lost === undefined ? known : afterLossOf(shape, known, lost, crash)),
+    state,
+  );
+}
+
+function afterLossOf(shape: Shape, state: RunState, lost: UnderWay, crash: boolean): RunState {
   const { transactional } = stepShape(shape, lost.step);
   const count = (tried: AttemptsState): AttemptsState => {
     if (crash) return { ...tried, attempts: tried.attempts + 1, crashes: tried.crashes + 1 };
@@ -267,12 +274,15 @@ function stepShape(shape: Shape, name: string): StepShape {
  */
 function withUnderWay(shape: Shape, state: RunState, entry: Entry, at: number): RunState {
   if (entry.kind === "cancel_requested" || entry.kind === "cancel_refused") return state;
-  const { underWay: _underWay, ...rest } = state;
+  const { underWay: before, displaced, ...rest } = state;
   const next = madeNext(shape, state);
   if (next === undefined) return rest;
   const step = state.steps[next.step]!;
   const retryAt = next.direction === "forward" ? step.forward.retryAt : step.undo.retryAt;
-  return { ...rest, underWay: { ...next, since: Math.max(at, retryAt) } };
+  const made = { ...rest, underWay: { ...next, since: Math.max(at, retryAt) } };
+  if (entry.kind !== "retried") return made;
+  const behind = before?.step === next.step ? displaced : before;
+  return behind === undefined ? made : { ...made, displaced: behind };
 }
 
 function madeNext(shape: Shape, state: RunState): { step: string; direction: Direction } | undefined {

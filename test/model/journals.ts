@@ -5,7 +5,14 @@ import type { Entry, Row } from "../../src/core/entry.js";
 import { type JournalFacts, noFacts } from "../../src/core/journal-facts.js";
 import type { RetryPolicy } from "../../src/core/policies.js";
 import { checkRow, type Violation } from "../../src/core/rules.js";
-import { type AttemptsState, foldRows, initialState, type RunState, type StepState } from "../../src/core/state.js";
+import {
+  type AttemptsState,
+  foldRows,
+  initialState,
+  type RunState,
+  type StepState,
+  type UnderWay,
+} from "../../src/core/state.js";
 import { type Explored, now } from "./shapes.js";
 
 export interface Journal {
@@ -153,6 +160,7 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
     const { attemptMs } = policies.before.steps[step]!;
     return instant + attemptMs <= now + ms ? 0 : instant - ms;
   };
+  const begun = (body: UnderWay): UnderWay => ({ ...body, since: since(body.since, body.step) });
   const steps = Object.entries(state.steps).map(([name, step]): [string, StepState] => [
     name,
     {
@@ -166,9 +174,8 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
     ...state,
     dueAt: moved(state.dueAt),
     steps: Object.fromEntries(steps),
-    ...(state.underWay === undefined
-      ? {}
-      : { underWay: { ...state.underWay, since: since(state.underWay.since, state.underWay.step) } }),
+    ...(state.underWay && { underWay: begun(state.underWay) }),
+    ...(state.displaced && { displaced: begun(state.displaced) }),
   };
 }
 
