@@ -12,7 +12,7 @@ export interface Verdict {
 }
 
 export const tryAgain: Verdict = { retryable: true, happened: "maybe" };
-export const tryAgainForSure: Verdict = { retryable: true, happened: "no" };
+const tryAgainForSure: Verdict = { retryable: true, happened: "no" };
 export const giveUp: Verdict = { retryable: false, happened: "maybe" };
 export const giveUpForSure: Verdict = { retryable: false, happened: "no" };
 export const neverCalled: Verdict = { retryable: true, happened: "no", counted: false };

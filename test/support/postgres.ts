@@ -160,7 +160,7 @@ export async function startSuiteServer(options: ServerOptions = {}): Promise<Sui
 let own: Promise<SuiteServer> | undefined;
 
 /** The maintenance database's URL. */
-export async function suiteUrl(): Promise<string> {
+async function suiteUrl(): Promise<string> {
   const given = process.env[urlVariable];
   if (given !== undefined) return given;
   own ??= startServer();
