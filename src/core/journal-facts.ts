@@ -2,7 +2,7 @@
 // fold would vouch for itself. Knows no policies and no clock.
 
 import type { Shape, StepShape } from "../definition/shape.js";
-import type { Cause, EndStatus, Entry, Row } from "./entry.js";
+import type { Cause, EndStatus, Entry } from "./entry.js";
 
 /** What was read of one step. */
 export interface StepFacts {
@@ -52,11 +52,7 @@ export function noFacts(shape: Shape): JournalFacts {
   return { last: 0, steps, undoing: [], pivotEntered: false, refused: false };
 }
 
-/** The facts once `row` was read; its number is taken as it stands. */
-export function readRow(shape: Shape, facts: JournalFacts, row: Row): JournalFacts {
-  return { ...row.entries.reduce((read, entry) => readEntry(shape, read, entry), facts), last: row.number };
-}
-
+/** The facts once `entry` was read. */
 export function readEntry(shape: Shape, facts: JournalFacts, entry: Entry): JournalFacts {
   const read = readOwn(shape, facts, entry);
   switch (entry.kind) {

@@ -107,7 +107,7 @@ export function isBehind({ view, current }: Owner, journal: Journal): boolean {
   return view !== journal || !current;
 }
 
-export function isMine(state: RunState, current: boolean): boolean {
+function isMine(state: RunState, current: boolean): boolean {
   return state.owner !== undefined && current;
 }
 

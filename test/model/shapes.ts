@@ -27,7 +27,7 @@ export interface Explored {
   readonly policies: { readonly before: Policies; readonly after: Policies };
 }
 
-export const disturbanceKinds = [
+const disturbanceKinds = [
   "crash",
   "takeover",
   "shutdown",

@@ -82,6 +82,11 @@ describe("what a failure for good comes to", () => {
   });
 });
 
+test("what the abort of a lost owner made of an attempt is not recorded", () => {
+  const run = story("c1");
+  expect(run.offers(run.begins(), aborted("lost", threw.definitely))).toBe(false);
+});
+
 describe("a worker that closes", () => {
   test("hands over the step that it aborted, and it may have happened", () => {
     const run = story("c1");

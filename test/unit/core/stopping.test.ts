@@ -59,6 +59,13 @@ describe("cancelling: before the pivot", () => {
     expect(run.status).toBe("cancelled");
   });
 
+  test("keeps who asked, and why", () => {
+    const run = story("c1");
+    run.begins();
+    run.cancelled("ana", "customer called");
+    expect(run.state.cancel).toEqual({ by: "ana", reason: "customer called", at: run.now });
+  });
+
   test("the ask is the cause, whatever the step that it aborted says, and however late the deadline", () => {
     const run = story("c1 c2", { deadlineAt: 1_000_500 }).returns();
     const action = run.begins();

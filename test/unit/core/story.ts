@@ -207,8 +207,9 @@ export class Story {
     return this;
   }
 
-  cancelled(by = "ana"): CancelVerdict {
-    const decision = decideCancel(this.shape, this.state, { by });
+  cancelled(by = "ana", reason?: string): CancelVerdict {
+    const operator = { by, ...(reason === undefined ? {} : { reason }) };
+    const decision = decideCancel(this.shape, this.state, operator);
     if (decision.entries.length > 0) this.append(decision.entries);
     return cancelVerdict(this.shape, this.state, decision);
   }
