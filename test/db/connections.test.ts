@@ -239,7 +239,14 @@ describe("PG-5: notifications", () => {
 });
 
 describe("what a user's settings may not change", () => {
+  const level: Statement = () => "select current_setting('transaction_isolation')::text as level";
   const works = async (database: Database) => {
+    const committed = [{ level: "read committed" }];
+    expect(await database.once(level, [])).toEqual(committed);
+    expect(await database.transaction((connection) => connection.run(level, []))).toEqual(committed);
+    const kept = await database.keep();
+    expect(await kept.run(level, [])).toEqual(committed);
+    kept.release(true);
     const run = await store.run();
     await startRun(database, newRun({ runId: `again-${run}` }), null);
     const batchers = [new Batcher(database), new Batcher(database)];

@@ -251,6 +251,18 @@ describe("dead by lease", () => {
     expect(rest.taken.map(({ run }) => run.key)).toEqual([keys[0]]);
   });
 
+  test("a run whose row somebody else holds is left for the next look, and not waited for", async () => {
+    const [worker, other] = [await register(), await register()];
+    const keys = await owned(worker, 3);
+    const later = Date.now() + leaseMs + 1_000;
+    const holder = await store.fresh.connect();
+    await holder.query("begin");
+    await holder.query("select 1 from rubicon.runs where id = $1 for update", [keys[1]]);
+    expect((await takeOver(worker, other, { now: later })).taken.map(({ run }) => run.key)).toEqual([keys[0], keys[2]]);
+    await holder.query("rollback");
+    expect((await takeOver(worker, other, { now: later })).taken.map(({ run }) => run.key)).toEqual([keys[1]]);
+  });
+
   test("a zombie's append against the takeover: one of them has the number", async () => {
     for (let round = 0; round < 20; round += 1) {
       const worker = await register();
@@ -290,6 +302,19 @@ describe("dead by lock", () => {
     expect(await bySuspicion(other)).toEqual([[], [worker]]);
     expect((await takeOver(worker, other)).taken.map(({ run }) => run.key)).toEqual(keys);
     await lock.die();
+  });
+
+  test("two looks that are less than half a second apart are one", async () => {
+    const [worker, other] = [await register(), await register()];
+    const lock = await hold(worker);
+    await lock.die();
+    await eventually(
+      async () => (await store.fresh.query("select 1 from pg_locks where locktype = 'advisory'")).length === 0,
+    );
+    const now = Date.now();
+    for (const sinceFirst of [0, 1, 499]) expect(await dead(other, now + sinceFirst)).toEqual([]);
+    expect(await takeOver(worker, other, { now: now + 499 })).toMatchObject({ dead: false });
+    expect(await dead(other, now + 500)).toEqual([worker]);
   });
 
   test("a free lock is no death certificate: whoever beats in between lives", async () => {
