@@ -71,6 +71,24 @@ export function deadlines(make: MakeExecutor): void {
       expect((await soon.outcome()).status).toBe("completed");
     });
 
+    test("an ask that comes after it is told so: rolling_back, for the deadline", async () => {
+      const bench = new Bench(make);
+      const hold = gate();
+      const saga = bench.saga(
+        [
+          bench.step("S1", { undo: () => hold.promise }),
+          bench.step("S2", { grace: 0, run: () => new Promise(() => {}) }),
+        ],
+        { maxDuration: 800 },
+      );
+      const executor = await bench.executor([saga]);
+      const run = await executor.start(saga, {});
+      await until("C1 runs", () => bench.outside.count("S1", "compensate") === 1);
+      expect(await stop(executor, run.id)).toEqual({ verdict: "rolling_back", cause: "deadline" });
+      hold.open();
+      expect((await run.outcome()).status).toBe("timed_out");
+    });
+
     test("an ask that came first beats it", async () => {
       const bench = new Bench(make);
       const hold = gate();

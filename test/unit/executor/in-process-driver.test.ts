@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../../src/core/entry.js";
-import { foldRows } from "../../../src/core/state.js";
 import { InProcessDriver } from "../../../src/executor/in-process-driver.js";
 import { foldRun } from "../../../src/executor/operating.js";
 import { Registry } from "../../../src/executor/registry.js";
@@ -59,23 +58,15 @@ async function driving(startIn = 3_600_000, run: () => unknown = () => undefined
     priority: 0,
   };
   const { header } = await driver.begin({ ...start, startAt: clock.now() + startIn }, { soon: false });
-  /** An operator's append, told to the driver. */
-  const write = async (...entries: Entry[]) => {
+  /** Somebody's append, of which the driver does not hear. */
+  const append = async (...entries: Entry[]) => {
     const { state } = foldRun((await journal.load("r1"))!);
-    const nonce = systemChance.id();
-    const result = await MemoryJournal.prototype.append.call(journal, {
-      header,
-      number: state.last + 1,
-      nonce,
-      writer: "ana",
-      entries,
-    });
-    if (result.kind === "taken") throw new Error("the number was taken");
-    driver.written(header, foldRows(header.shape, state, [result.row]));
+    const offer = { header, number: state.last + 1, nonce: systemChance.id(), writer: "ana", entries };
+    await MemoryJournal.prototype.append.call(journal, offer);
   };
   const kinds = async () => (await journal.allRows(header)).flatMap(({ entries }) => entries.map(({ kind }) => kind));
   const stateNow = async () => foldRun((await journal.load("r1"))!).state;
-  return { bench, clock, journal, driver, header, write, kinds, errors, stateNow };
+  return { bench, clock, journal, driver, header, append, kinds, errors, stateNow };
 }
 
 const refused: Entry = { kind: "cancel_refused", by: "ana", pivot: "P" };
@@ -96,10 +87,10 @@ describe("taking runs up in process", () => {
   });
 
   test("a number that somebody else took is tried again", async () => {
-    const { clock, journal, write, kinds } = await driving(0);
+    const { clock, journal, append, kinds } = await driving(0);
     let first = true;
     journal.beforeAppend = async () => {
-      if (first) await write(refused);
+      if (first) await append(refused);
       first = false;
     };
     await clock.pass(0);

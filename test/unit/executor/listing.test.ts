@@ -45,6 +45,11 @@ describe("a list by a derived status", () => {
     expect(pages.every((page) => page.length <= 4)).toBe(true);
   });
 
+  test("a page ends where it is full, also when many were found at once after few", async () => {
+    const pages = await runs(300, (n) => n > 100 && n <= 107).walk("blocked", 3);
+    expect(pages).toEqual([["101", "102", "103"], ["104", "105", "106"], ["107"]]);
+  });
+
   test("looks at many lines at once while few are wanted", async () => {
     const { page, queries } = runs(5_000, (n) => n === 4_900);
     expect((await page("blocked", 1)).runs.map(({ id }) => id)).toEqual(["4900"]);

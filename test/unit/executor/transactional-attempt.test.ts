@@ -199,6 +199,19 @@ describe("an attempt of a transactional step", () => {
     expect(the.outside.order()).toEqual(["S1"]);
   });
 
+  test("a worker that stops gives the run back: what was undone is neither in doubt nor handed over", async () => {
+    const the = bench();
+    const run = await about(the, { run: never });
+    const driven = run.drive();
+    await until("S1 runs", () => the.outside.count("S1") === 1);
+    run.stop();
+    driven.abort("shutdown");
+    await run.clock.pass(100);
+    expect((await driven.end).state.steps.S1).toMatchObject({ doubt: false, forward: { attempts: 0 } });
+    expect(await run.kinds()).toEqual(["taken_up", "attempt_failed", "parked"]);
+    expect(run.told).toEqual(["begin 1000", "abandon"]);
+  });
+
   test("a worker that stops, or an ask, while a connection is waited for: no body is begun", async () => {
     for (const meanwhile of ["stop", "ask"] as const) {
       const the = bench();
