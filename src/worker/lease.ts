@@ -210,8 +210,7 @@ export class Lease {
     const now = clock.monotonic();
     if (now >= this.#heldUntil) this.#break();
     this.#heldUntil = sentAt + leaseMs * (1 - margin);
-    this.#cancelExpiry();
-    this.#cancelExpiry = clock.after(Math.max(0, this.#heldUntil - now), () => this.#expire());
+    this.#armExpiry();
     this.#settle();
   }
 
@@ -228,9 +227,19 @@ export class Lease {
     this.#everBroken = true;
   }
 
+  #armExpiry(): void {
+    const { clock } = this.#options;
+    this.#cancelExpiry();
+    this.#cancelExpiry = clock.after(Math.max(0, this.#heldUntil - clock.monotonic()), () => this.#expire());
+  }
+
   #expire(): void {
-    // An event loop that was blocked may run this late, with an accepted beat just behind it.
-    if (this.#closed || this.#options.clock.monotonic() < this.#heldUntil) return;
+    if (this.#closed) return;
+    // An event loop that was blocked runs this late, with an accepted beat just behind it; and timers may be a little early.
+    if (this.#options.clock.monotonic() < this.#heldUntil) {
+      this.#armExpiry();
+      return;
+    }
     this.#options.logger.error(
       { worker: this.#id },
       "the lease could not be renewed in time: all attempts are aborted as lost",

@@ -111,12 +111,16 @@ export class TroubleBench implements AsyncDisposable {
       await this.on[name]?.(tools);
       return { [`from${name}`]: tools.attempt } as Record<`from${Name}`, number>;
     };
-    const undoable = <Name extends string>(name: Name, options: { maxAttempts?: number } = {}) =>
+    const undoable = <Name extends string>(
+      name: Name,
+      { timeout = 60_000, ...retry }: { maxAttempts?: number; timeout?: number } = {},
+    ) =>
       step({
         name,
         run: async (_context: object, tools) => body(name, tools),
         compensate: async (_context, undo) => this.outside.undid(name, undo),
-        retry: { ...quickRetry, ...options },
+        retry: { ...quickRetry, ...retry },
+        timeout,
         grace: 100,
       });
     const forward = <Name extends string>(name: Name) =>
@@ -143,7 +147,7 @@ export class TroubleBench implements AsyncDisposable {
       defineSaga({ name: "three", version: 1, steps: [undoable("S1"), undoable("S2"), undoable("S3")] }),
       defineSaga({ name: "pivoted", version: 1, steps: [undoable("S1"), decisive, forward("S3")] }),
       defineSaga({ name: "ledger", version: 1, steps: [ledger, undoable("S2")] }),
-      defineSaga({ name: "once", version: 1, steps: [undoable("S1", { maxAttempts: 1 })] }),
+      defineSaga({ name: "once", version: 1, steps: [undoable("S1", { maxAttempts: 1, timeout: 3_000 })] }),
     ] as const;
   }
 }
