@@ -20,6 +20,9 @@ export interface Connection extends Runner {
   release(destroy?: boolean): void;
 }
 
+/** The user's defaults may say REPEATABLE READ, where a lost number is an error instead of an answer. */
+export const pinned = "set session characteristics as transaction isolation level read committed";
+
 /** What the pool's owner decides for all its connections. */
 export interface SessionRules {
   readonly pooled: boolean;
@@ -39,6 +42,7 @@ export class PooledConnection implements Connection {
   #broken = false;
   #released = false;
   #inTransaction = false;
+  #pinned = false;
 
   constructor(client: pg.PoolClient, session: SessionRules, onRelease: () => void = () => {}) {
     this.client = client;
@@ -53,7 +57,8 @@ export class PooledConnection implements Connection {
   }
 
   async run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
-    if (this.#inTransaction || !(await this.#session.needsPinning(this))) return this.#run(statement, values);
+    const fine = this.#inTransaction || this.#pinned || !(await this.#session.needsPinning(this));
+    if (fine) return this.#run(statement, values);
     return this.transaction(() => this.#run(statement, values));
   }
 
@@ -66,6 +71,12 @@ export class PooledConnection implements Connection {
 
   async raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
     return this.#watched(values === undefined ? this.client.query(text) : this.client.query(text, [...values]));
+  }
+
+  /** Says READ COMMITTED for all that follows on it: only for a connection that is destroyed when it is released. */
+  async pin(): Promise<void> {
+    await this.raw(pinned);
+    this.#pinned = true;
   }
 
   async begin(): Promise<void> {

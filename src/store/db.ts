@@ -6,16 +6,13 @@ import { OptionsInvalidError } from "../errors/usage-errors.js";
 import { systemClock } from "../platform/clock.js";
 import { sha256 } from "../platform/digest.js";
 import { type LogSink, safeLogger, silentLogger } from "../platform/log.js";
-import { type Connection, PooledConnection, type SessionRules } from "./connection.js";
+import { type Connection, PooledConnection, pinned, type SessionRules } from "./connection.js";
 import { type Database, type DatabaseOptions, leastConnections, refuseSmallPool } from "./database.js";
 import { DatabaseClock } from "./database-clock.js";
 import { Permits } from "./permits.js";
 import { retryStatement } from "./retry.js";
 import { quoteIdentifier, type SqlRow, type SqlValue, type Statement } from "./sql.js";
 import { classifySqlError, storeError } from "./sql-error.js";
-
-/** The user's defaults may say REPEATABLE READ, where a lost number is an error instead of an answer. */
-const pinned = "set session characteristics as transaction isolation level read committed";
 
 export type { Database, DatabaseOptions } from "./database.js";
 
@@ -111,10 +108,10 @@ class PgDatabase implements Database, SessionRules {
   }
 
   async keep(): Promise<Connection> {
-    const connection = await this.connect();
+    const connection = await this.#checkOut(this.#pool);
     if (this.#ownPool || this.pooled) return connection;
     try {
-      await connection.raw(pinned);
+      await connection.pin();
       return connection;
     } catch (error) {
       connection.release(true);
@@ -174,7 +171,7 @@ class PgDatabase implements Database, SessionRules {
     return pool;
   }
 
-  async #checkOut(pool: pg.Pool): Promise<Connection> {
+  async #checkOut(pool: pg.Pool): Promise<PooledConnection> {
     if (this.#closed) throw new StoreError("store.closed", "the executor was closed");
     const { ensureServer } = this.#options;
     const open = async () => {
