@@ -1,14 +1,10 @@
 // Behind PgBouncer in transaction mode (design 3.2; PG-6): statements of one process land on whichever server connection is
 // free. Skipped where PgBouncer is not installed.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Batcher } from "../../src/store/batcher.js";
 import { claimRuns } from "../../src/store/claims.js";
 import { type Database, openDatabase } from "../../src/store/db.js";
-import { serverUser } from "../../src/store/embedded-binaries.js";
 import { rowsAfter } from "../../src/store/journal-rows.js";
 import { KeptConnection } from "../../src/store/kept-connection.js";
 import { migrate, verifySchema } from "../../src/store/migrate.js";
@@ -17,50 +13,11 @@ import { findSilentWorkers, takeOverRuns } from "../../src/store/recovery.js";
 import { startRun } from "../../src/store/runs.js";
 import { openStepTransaction } from "../../src/store/transaction.js";
 import { beatWorker, registerWorker } from "../../src/store/workers.js";
+import { type Bouncer, bouncerFor, pgbouncer } from "../support/pooler.js";
 import { type FreshDatabase, freshDatabase } from "../support/postgres.js";
 import { change, eventually, newRow, newRun } from "./store.js";
 
-const program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"].find(existsSync);
-
-interface Bouncer {
-  readonly url: string;
-  stop(): void;
-}
-
-async function bouncerFor(fresh: FreshDatabase): Promise<Bouncer> {
-  const folder = mkdtempSync("/tmp/rubicon-bouncer-");
-  const at = new URL(fresh.url);
-  const config = join(folder, "pgbouncer.ini");
-  writeFileSync(
-    config,
-    `[databases]
-* = host=${at.searchParams.get("host")} user=postgres
-[pgbouncer]
-pool_mode = transaction
-default_pool_size = 2
-max_client_conn = 200
-auth_type = any
-unix_socket_dir = ${folder}
-listen_port = 6432
-listen_addr =
-`,
-  );
-  const user = serverUser();
-  if (user !== undefined) for (const path of [folder, config]) chownSync(path, user.uid, user.gid);
-  const child: ChildProcess = spawn(program!, ["-q", config], { stdio: "ignore", ...user });
-  await eventually(() => existsSync(join(folder, ".s.PGSQL.6432")));
-  at.searchParams.set("host", folder);
-  at.searchParams.set("port", "6432");
-  return {
-    url: at.href,
-    stop: () => {
-      child.kill("SIGKILL");
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-describe.runIf(program !== undefined)("PG-6: behind a transaction pooler with two server connections", () => {
+describe.runIf(pgbouncer !== undefined)("PG-6: behind a transaction pooler with two server connections", () => {
   let fresh: FreshDatabase;
   let bouncer: Bouncer;
   let databases: readonly Database[];
