@@ -5,7 +5,7 @@ import { StoreError } from "../errors/store-errors.js";
 import type { Clock } from "../platform/clock.js";
 
 /** How long a worker's own statements may take before their answers count as lost, in milliseconds. */
-export const answerWithinMs = 10_000;
+const answerWithinMs = 10_000;
 
 /**
  * Settles as `answer` does. What comes later is nobody's: what it wrote is found in the table.

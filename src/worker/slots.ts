@@ -181,10 +181,11 @@ export class Slots {
   #lost(drive: Drive, state: RunState): void {
     const { header, token } = drive.run;
     const fields = { runId: header.runId };
-    if (state.owner?.token !== token)
-      return this.#options.logger.warn(fields, "a run was lost to another worker; what was in hand is dropped");
-    this.#leftBy(drive);
-    this.#options.logger.warn(fields, "a run may be lost to another worker; if nobody took it, it is taken up again");
+    const { logger } = this.#options;
+    if (state.owner?.token === token) {
+      this.#leftBy(drive);
+      logger.warn(fields, "a run may be lost to another worker; if nobody took it, it is taken up again");
+    } else logger.warn(fields, "a run was lost to another worker; what was in hand is dropped");
   }
 
   #leftBy(drive: Drive): void {
