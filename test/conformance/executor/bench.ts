@@ -17,6 +17,7 @@ import {
 } from "rubicon-saga";
 import { onTestFinished } from "vitest";
 import type { Step } from "../../../src/definition/typed-step.js";
+import { systemChance } from "../../../src/platform/ids.js";
 import { Outside } from "../../support/outside.js";
 
 /** Makes an executor of the kind under test. `retry` and the like have short delays unless told otherwise. */
@@ -143,6 +144,9 @@ export function uniqueName(kind: string): string {
   made += 1;
   return `${kind}-${process.pid}-${Date.now().toString(36)}-${made}`;
 }
+
+/** Makes every delay the longest that it can be, where a test has to act before it is over. */
+export const longestDelays = { platform: { chance: { ...systemChance, random: () => 0.999 } } };
 
 /** The kinds of a run's entries, without who drove it when: executors differ in that. */
 export async function kindsOf(executor: SagaExecutor, runId: string): Promise<string[]> {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { gate, until } from "../../support/until.js";
-import { aborted, Bench, type MakeExecutor, rejection } from "./bench.js";
+import { aborted, Bench, longestDelays, type MakeExecutor, rejection } from "./bench.js";
 
 export function closing(make: MakeExecutor): void {
   describe("closing", () => {
@@ -129,18 +129,18 @@ export function closing(make: MakeExecutor): void {
       const bench = new Bench(make);
       const saga = bench.saga([
         bench.step("S1", {
-          retry: { firstDelay: 980, factor: 1 },
+          retry: { firstDelay: 999, factor: 1 },
           run: () => {
             throw new Error("down");
           },
         }),
       ]);
-      const executor = await bench.executor([saga]);
+      const executor = await bench.executor([saga], longestDelays);
       const run = await executor.start(saga, {});
       await until("S1 has failed", async () => (await executor.get(run.id))?.lastError !== undefined);
       const askedAt = Date.now();
       await executor.close({ grace: "10s" });
-      expect(Date.now() - askedAt).toBeLessThan(450);
+      expect(Date.now() - askedAt).toBeLessThan(700);
       expect(bench.outside.count("S1")).toBe(1);
     });
   });

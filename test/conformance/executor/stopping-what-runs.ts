@@ -3,7 +3,7 @@
 import { TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { gate, until } from "../../support/until.js";
-import { aborted, Bench, entriesOf, kindsOf, type MakeExecutor, never, stop } from "./bench.js";
+import { aborted, Bench, entriesOf, kindsOf, longestDelays, type MakeExecutor, never, stop } from "./bench.js";
 
 export function stoppingWhatRuns(make: MakeExecutor): void {
   describe("stopping what runs", () => {
@@ -189,13 +189,13 @@ export function stoppingWhatRuns(make: MakeExecutor): void {
       const bench = new Bench(make);
       const saga = bench.saga([
         bench.step("S1", {
-          retry: { firstDelay: 900, factor: 1 },
+          retry: { firstDelay: 999, factor: 1 },
           run: () => {
             throw new Error("connection lost");
           },
         }),
       ]);
-      const executor = await bench.executor([saga]);
+      const executor = await bench.executor([saga], longestDelays);
       const run = await executor.start(saga, {});
       await until("S1 has failed", async () => (await kindsOf(executor, run.id)).includes("attempt_failed"));
       await stop(executor, run.id);
