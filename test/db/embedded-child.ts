@@ -8,7 +8,9 @@ const [, , folder, idleMs] = process.argv;
 const url = await ensureEmbedded(folder!, { idleMs: Number(idleMs) });
 const client = new pg.Client(url);
 await client.connect();
-await client.query(`create table if not exists seen (pid int); insert into seen values (${process.pid})`);
+// Two sessions that create one table at the same instant would trip over each other.
+await client.query("select pg_advisory_xact_lock(1); create table if not exists seen (pid int)");
+await client.query("insert into seen values ($1)", [process.pid]);
 const { rows } = await client.query(
   "select pg_postmaster_start_time()::text as started, count(*)::int as seen from seen",
 );
