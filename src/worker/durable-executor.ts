@@ -18,10 +18,10 @@ import type { Clock } from "../platform/clock.js";
 import { type Database, openDatabase } from "../store/db.js";
 import { embeddedDirectory, ensureEmbedded } from "../store/embedded.js";
 import { KeptConnection } from "../store/kept-connection.js";
-import { migrate, verifySchema } from "../store/migrate.js";
+import { migrate, takesWrites, verifySchema } from "../store/migrate.js";
 import { Announcer, type Notice, readPayload } from "../store/notify.js";
 import { endedAmong, presentAmong } from "../store/runs.js";
-import { oneTry, type Statement } from "../store/sql.js";
+import { oneTry } from "../store/sql.js";
 import { liveWorkers } from "../store/workers.js";
 import { Arrivals } from "./arrivals.js";
 import { inTime } from "./in-time.js";
@@ -57,8 +57,9 @@ export async function durableExecutor(options: DurableOptions): Promise<DurableE
   });
   const executor = new DurableHooks({ parsed, database, registry });
   try {
-    await reach(database, parsed.connectWithin, clock);
-    if (parsed.migrate ?? directory !== undefined) await migrate(database);
+    const migrates = parsed.migrate ?? directory !== undefined;
+    await reach(database, { withinMs: parsed.connectWithin, writes: migrates || parsed.worker !== false, clock });
+    if (migrates) await migrate(database);
     await verifySchema(database);
     await executor.start();
   } catch (error) {
@@ -68,9 +69,21 @@ export async function durableExecutor(options: DurableOptions): Promise<DurableE
   return executor.asExecutor();
 }
 
-/** A database that is on its way up is waited for; one that is not there is told of while somebody still watches. */
-async function reach(database: Database, withinMs: number, clock: Clock): Promise<void> {
-  const answer = database.retry(() => database.once(ask, []), { patienceMs: withinMs });
+/**
+ * A database that is on its way up, or about to take writes again, is waited for; one that is not there is told of while
+ * somebody still watches.
+ */
+async function reach(
+  database: Database,
+  { withinMs, writes, clock }: { readonly withinMs: number; readonly writes: boolean; readonly clock: Clock },
+): Promise<void> {
+  const answer = database.retry(
+    async () => {
+      if ((await takesWrites(oneTry(database))) || !writes) return;
+      throw Object.assign(new Error("the database is read-only"), { code: "25006" });
+    },
+    { patienceMs: withinMs },
+  );
   try {
     // A try that has begun may end with what is wrong, which tells more.
     await inTime(answer, { clock, ms: withinMs + 2_000 });
@@ -81,8 +94,6 @@ async function reach(database: Database, withinMs: number, clock: Clock): Promis
     });
   }
 }
-
-const ask: Statement = () => "select '1'::text as answer";
 
 type Parsed = ReturnType<typeof parseDurableOptions>;
 
@@ -247,20 +258,25 @@ class DurableHooks implements ExecutorHooks {
 
   async close(graceMs: number): Promise<void> {
     this.#arrivals.close();
-    await this.#worker?.close(graceMs);
-    await this.#bounded(this.#ends.stop());
-    await this.#bounded(this.#journal.close());
-    await this.#bounded(this.#announcer.settled());
-    await this.#bounded(this.#listener?.close());
-    await this.#bounded(this.#listenDatabase?.close());
-    await this.#bounded(this.#parts.database.close());
+    const clean = (await this.#worker?.close(graceMs)) ?? true;
+    const withinMs = clean ? 10_000 : 1_000;
+    const closings = [
+      () => this.#ends.stop(),
+      // What a worker had to leave unwritten need not be waited for again.
+      () => this.#journal.close(clean ? undefined : 0),
+      () => this.#announcer.settled(),
+      () => this.#listener?.close(),
+      () => this.#listenDatabase?.close(),
+      () => this.#parts.database.close(),
+    ];
+    for (const close of closings) await this.#bounded(close(), withinMs);
   }
 
   /** A connection that was cut silently does not hold up the end of a process. */
-  async #bounded(closing: Promise<void> | undefined): Promise<void> {
+  async #bounded(closing: Promise<void> | undefined, ms: number): Promise<void> {
     if (closing === undefined) return;
     const { logger, platform } = this.#parts.parsed;
-    await inTime(closing, { clock: platform.clock }).catch((error: unknown) =>
+    await inTime(closing, { clock: platform.clock, ms }).catch((error: unknown) =>
       logger.warn({ err: error }, "something of the executor could not be closed in good order"),
     );
   }

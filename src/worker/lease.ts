@@ -45,7 +45,7 @@ const relockWithinMs = 500;
 /** Between two beats while the lock is not held: a beat clears the suspicion that a free lock brings. */
 const unlockedBeatMs = 150;
 const startWithinMs = 30_000;
-const closeWithinMs = 5_000;
+const closeWithinMs = 2_000;
 
 export class Lease {
   readonly #options: LeaseOptions;

@@ -57,8 +57,12 @@ export class Slots {
     return this.#drives.size;
   }
 
+  /** Whether a run is driven that may take this process down. One that got on since is none any more. */
   get hasSuspect(): boolean {
-    return this.#suspects.size > 0;
+    return [...this.#suspects].some((key) => {
+      const drive = this.#drives.get(key);
+      return drive !== undefined && isSuspect(drive.run, drive.state);
+    });
   }
 
   /** Bodies that outlived their grace and still go on, by run and step. */
@@ -125,7 +129,7 @@ export class Slots {
     if (this.#drives.get(key)?.run.token === run.token) return;
     const drive = new Drive(this.#driving, run);
     this.#drives.set(key, drive);
-    if (crashesInARow(run.saga.shape, run.state) >= suspectAfterCrashes) this.#suspects.add(key);
+    if (isSuspect(run, run.state)) this.#suspects.add(key);
     else this.#suspects.delete(key);
     drive.end.then(
       ({ kind, state }) => {
@@ -215,4 +219,8 @@ export class Slots {
     this.#abandoned.set(body, run);
     void body.then(() => this.#abandoned.delete(body));
   }
+}
+
+function isSuspect({ saga }: TakenRun, state: RunState): boolean {
+  return crashesInARow(saga.shape, state) >= suspectAfterCrashes;
 }

@@ -210,18 +210,20 @@ export class Worker {
 
   /**
    * Takes no more, lets attempts finish within the grace, aborts the others, waits for what settles, hands over the rest.
-   * Bounded, whatever the database does. CRASH: what is left is taken over like a dead worker's.
+   * Bounded, whatever the database does: false when something had to be left. CRASH: that is taken over like a dead worker's.
    */
-  async close(graceMs: number): Promise<void> {
+  async close(graceMs: number): Promise<boolean> {
     const { clock, logger } = this.#parts;
     this.#stopping = true;
     this.#lease.wind();
     const cancel = clock.after(graceMs, () => this.#slots.abortAll("shutdown"));
     this.#slots.pokeAll();
     await Promise.all(this.#loops.map((loop) => loop.stop()));
+    let clean = true;
     try {
       await inTime(this.#slots.empty(), { clock, ms: graceMs + this.#longestGraceMs() + closeWithinMs });
     } catch {
+      clean = false;
       logger.error(
         { runs: this.#slots.giveUp() },
         "the worker closes without having given these runs back; they are taken over like a dead worker's",
@@ -229,6 +231,7 @@ export class Worker {
     }
     cancel();
     await this.#lease.close();
+    return clean;
   }
 
   #slotFree(): void {
