@@ -53,10 +53,10 @@ export class Journals {
   append(journal: Journal, entries: readonly Entry[], deadline: boolean): Appended {
     const before = journal.appended.get(entries);
     if (before !== undefined) return before;
-    const { shape, policies } = this.#explored;
+    const { shape, judged } = this.#explored;
     const row: Row = { number: journal.facts.last + 1, at: now, entries, nonce: "" };
     const { facts, violations } = checkRow(shape, journal.facts, row, {
-      policies: deadline ? policies.after : policies.before,
+      policies: deadline ? judged.after : judged.before,
     });
     const appended = { journal: this.#kept(foldRows(shape, journal.state, [row]), facts), row, violations };
     journal.appended.set(entries, appended);
@@ -102,14 +102,22 @@ function essence(run: Explored, state: RunState, facts: JournalFacts): string {
     const { forward, undo, asks, final, unsettledSince, ...stands } = step;
     const { attempts, compensations, asks: seenAsks, ...seenStands } = seen;
     const { retry, compensationRetry, maxAsks } = run.policies.before.steps[name]!;
+    const changes = run.kinds.has("deploy");
     const tries = !over && !back && (step.done === undefined || !seen.completed);
     const undoes = !over && (!step.undone || !seen.compensated);
-    const asked = maxAsks > 0 && (step.done === undefined || !seen.completed) && undoes;
+    const asked = (maxAsks > 0 || changes) && (step.done === undefined || !seen.completed) && undoes;
     return {
       stands: { ...stands, failed: step.failed ?? 0, undoFailed: step.undoFailed !== undefined },
       seenStands,
-      ...(tries && { forward: triedText(forward, retry, kind !== "compensatable"), attempts: cut(attempts), final }),
-      ...(undoes && { undo: triedText(undo, compensationRetry, false), compensations: cut(compensations) }),
+      ...(tries && {
+        forward: triedText(forward, changes ? undefined : retry, kind !== "compensatable"),
+        attempts: cut(attempts),
+        final,
+      }),
+      ...(undoes && {
+        undo: triedText(undo, changes ? undefined : compensationRetry, false),
+        compensations: cut(compensations),
+      }),
       ...(asked && { asks: [cut(asks), cut(seenAsks), forward.retryAt] }),
       ...(tries || undoes ? { unsettledSince } : {}),
     };
@@ -117,12 +125,12 @@ function essence(run: Explored, state: RunState, facts: JournalFacts): string {
   return JSON.stringify([rest, restFacts, told], nameless);
 }
 
-function triedText(tried: AttemptsState, retry: RetryPolicy, failuresCount: boolean): unknown[] {
+function triedText(tried: AttemptsState, retry: RetryPolicy | undefined, failuresCount: boolean): unknown[] {
   const { attempts, crashes, interrupted, failures, retryAt, lastError: _error, ...rest } = tried;
   return [
     cut(attempts),
-    Number.isFinite(retry.maxAttempts) ? 0 : cut(crashes),
-    retry.maxAttempts === 1 && interrupted,
+    retry === undefined || !Number.isFinite(retry.maxAttempts) ? cut(crashes) : 0,
+    (retry === undefined || retry.maxAttempts === 1) && interrupted,
     failuresCount && failures > 0,
     retryAt,
     rest,

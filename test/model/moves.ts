@@ -26,6 +26,7 @@ import {
   deadlineMatters,
   effectOf,
   landed,
+  policiesOf,
   type Verdict,
   type World,
   withEffect,
@@ -137,8 +138,8 @@ class Moves {
   }
 
   #offers(owner: Owner): void {
-    const { journal, deadline } = this.#world;
-    const offered = offer({ run: this.#run, deadline }, owner, journal);
+    const { journal } = this.#world;
+    const offered = offer({ run: this.#run, policies: policiesOf(this.#world, owner) }, owner, journal);
     const without = this.#without(owner);
     switch (offered.kind) {
       case "lost":
@@ -203,7 +204,7 @@ class Moves {
         label: `does not begin to ${actionText(action)}`,
         to: this.#reads(this.#excused(without, owner), owner, owner.view),
       });
-    const reason = hears({ run: this.#run, deadline: this.#world.deadline }, owner, this.#world.journal);
+    const reason = hears({ run: this.#run, policies: policiesOf(this.#world, owner) }, owner, this.#world.journal);
     if (reason === "lost") this.#add({ label: "hears that the run is another's", to: this.#abandons(without, owner) });
     else if (reason !== undefined)
       this.#add({
@@ -312,7 +313,13 @@ class Moves {
       if (orphan !== undefined) taken = this.#excusedUnlessOnce(taken, orphan);
       if (before !== undefined) taken = this.#excused(taken, before, "unless once");
     }
-    const owner: Owner = { current: true, stopping: false, view: appended.journal, hand: { kind: "unsure" } };
+    const owner: Owner = {
+      current: true,
+      stopping: false,
+      deployed: world.deployed,
+      view: appended.journal,
+      hand: { kind: "unsure" },
+    };
     this.#add({ label, to: this.#reads(taken, owner, appended.journal), appended });
   }
 
@@ -332,6 +339,8 @@ class Moves {
     const { shape } = this.#run;
     if (!deadline && deadlineMatters(this.#world))
       this.#disturb("deadline", () => ({ label: "the deadline passes", to: { ...this.#world, deadline: true } }));
+    if (!this.#world.deployed)
+      this.#disturb("deploy", () => ({ label: "a deploy changes budgets", to: { ...this.#world, deployed: true } }));
     this.#disturbed("cancel", (world) => this.#cancels(world));
     this.#disturbed("retry", (world) => {
       const decided = remembered(journal, "retry", () => decideRetry(journal.state, by, now));
@@ -388,7 +397,7 @@ class Moves {
 
   /** `owner`, having read `view`, goes on with what follows. */
   #reads(world: World, owner: Owner, view: Journal): World {
-    const around = { run: this.#run, deadline: world.deadline };
+    const around = { run: this.#run, policies: policiesOf(world, owner) };
     const hand = takeInHand(around, view, owner.current, owner.stopping);
     if (hand === undefined) return world;
     const charge = hand.kind === "body" ? chargeOf(hand.action) : undefined;

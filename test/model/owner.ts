@@ -9,12 +9,14 @@ import { type Outcome, type RecordContext, record, settle } from "../../src/core
 import type { RunState } from "../../src/core/state.js";
 import type { AbortReason } from "../../src/errors/step-errors.js";
 import { type Journal, remembered } from "./journals.js";
-import { type Explored, now } from "./shapes.js";
+import { type Explored, now, type PoliciesName } from "./shapes.js";
 
 export interface Owner {
   /** Whether its token is the last one that took the run up. A zombie does not know that it is not. */
   readonly current: boolean;
   readonly stopping: boolean;
+  /** Whether its worker has the saga's newer definition. */
+  readonly deployed: boolean;
   /** What it has read. */
   readonly view: Journal;
   readonly hand: Hand;
@@ -35,7 +37,7 @@ export type Hand =
 /** What surrounds a decision. */
 export interface Surroundings {
   readonly run: Explored;
-  readonly deadline: boolean;
+  readonly policies: PoliciesName;
 }
 
 /** What to do with a row: append it after `view`, or nothing, because the run or the outcome is void. */
@@ -53,7 +55,7 @@ export function keyOf(action: Attempted): string {
 /** What it takes in hand after it has read `view`; undefined when it stops: the run is another's, parked, or over. */
 export function takeInHand(around: Surroundings, view: Journal, current: boolean, stopping: boolean): Hand | undefined {
   if (!isMine(view.state, current)) return undefined;
-  return remembered(view, `hand ${around.deadline} ${stopping}`, () => {
+  return remembered(view, `hand ${around.policies} ${stopping}`, () => {
     const context = contextOf(around, stopping);
     const entries = settle(around.run.shape, view.state, [], context);
     if (entries.length > 0) return { kind: "offer", entries };
@@ -86,7 +88,7 @@ function recorded(around: Surroundings, { hand, stopping }: Owner, journal: Jour
   const { action, outcome } = hand;
   return remembered(
     journal,
-    `record ${actionText(action)} ${outcomeText(outcome)} ${around.deadline} ${stopping}`,
+    `record ${actionText(action)} ${outcomeText(outcome)} ${around.policies} ${stopping}`,
     () => record(around.run.shape, journal.state, action, outcome, contextOf(around, stopping)),
   );
 }
@@ -96,7 +98,7 @@ export function hears(around: Surroundings, owner: Owner, journal: Journal): Abo
   const { hand, current, stopping } = owner;
   if (hand.kind !== "body" || hand.aborted !== undefined) return undefined;
   const token = current ? (journal.state.owner?.token ?? "given up") : "lost";
-  const reason = remembered(journal, `stop ${actionText(hand.action)} ${token === "lost"} ${around.deadline}`, () =>
+  const reason = remembered(journal, `stop ${actionText(hand.action)} ${token === "lost"} ${around.policies}`, () =>
     whyStop(journal.state, token, hand.action, contextOf(around, false)),
   );
   return reason ?? (stopping ? "shutdown" : undefined);
@@ -111,8 +113,8 @@ function isMine(state: RunState, current: boolean): boolean {
   return state.owner !== undefined && current;
 }
 
-function contextOf({ run, deadline }: Surroundings, stopping: boolean): RecordContext {
-  return { now, policies: deadline ? run.policies.after : run.policies.before, random: 0, worker: "w", stopping };
+function contextOf({ run, policies }: Surroundings, stopping: boolean): RecordContext {
+  return { now, policies: run.policies[policies], random: 0, worker: "w", stopping };
 }
 
 export function actionText(action: Attempted): string {

@@ -24,7 +24,10 @@ export interface Explored {
   /** How many disturbances a run may meet. */
   readonly disturbances: number;
   readonly kinds: ReadonlySet<Disturbance>;
-  readonly policies: { readonly before: Policies; readonly after: Policies };
+  /** By whether the deadline has passed, and whether a deploy has changed the budgets. */
+  readonly policies: Readonly<Record<PoliciesName, Policies>>;
+  /** What the rules may judge by: without budgets where a deploy may have changed them. */
+  readonly judged: { readonly before: Policies; readonly after: Policies };
 }
 
 const disturbanceKinds = [
@@ -36,8 +39,11 @@ const disturbanceKinds = [
   "retry",
   "resolve",
   "lost answer",
+  "deploy",
 ] as const;
 export type Disturbance = (typeof disturbanceKinds)[number];
+
+export type PoliciesName = "before" | "after" | "deployed before" | "deployed after";
 
 export interface ExploreOptions {
   readonly peer?: Explored["peer"];
@@ -58,20 +64,41 @@ export function explored(notation: string, options: ExploreOptions = {}): Explor
       transactional: mark.includes("t"),
     };
   });
-  const policy = (deadlineAt: number): Policies => ({
-    steps: Object.fromEntries(marks.map((mark, index) => [`${index + 1}`, stepPolicy(mark, peer)])),
+  const kinds = new Set(options.kinds ?? disturbanceKinds.filter((kind) => kind !== "deploy"));
+  const policies = (deadlineAt: number, change: (policy: StepPolicy) => StepPolicy = (policy) => policy): Policies => ({
+    steps: Object.fromEntries(marks.map((mark, index) => [`${index + 1}`, change(stepPolicy(mark, peer))])),
     maxCrashes: 2,
     deadlineAt,
   });
+  const [far, passed] = [now * 2, now];
+  const judged = kinds.has("deploy") ? unlimited : undefined;
   return {
     notation,
     shape: { steps },
     hasPivot: pivotAt >= 0,
     peer,
     disturbances: options.disturbances ?? 2,
-    kinds: new Set(options.kinds ?? disturbanceKinds),
-    policies: { before: policy(now * 2), after: policy(now) },
+    kinds,
+    policies: {
+      before: policies(far),
+      after: policies(passed),
+      "deployed before": policies(far, deployed),
+      "deployed after": policies(passed, deployed),
+    },
+    judged: { before: policies(far, judged), after: policies(passed, judged) },
   };
+}
+
+/** The other budget, and `reconcile` taken away or added. */
+function deployed(policy: StepPolicy): StepPolicy {
+  const maxAttempts = policy.retry.maxAttempts === 2 ? 1 : 2;
+  const retry = { ...policy.retry, maxAttempts };
+  return { ...policy, retry, compensationRetry: retry, maxAsks: policy.maxAsks > 0 ? 0 : 2 };
+}
+
+function unlimited(policy: StepPolicy): StepPolicy {
+  const retry = { ...policy.retry, maxAttempts: Number.POSITIVE_INFINITY };
+  return { ...policy, retry, compensationRetry: retry, maxAsks: Number.POSITIVE_INFINITY };
 }
 
 function stepPolicy(mark: string, peer: Explored["peer"]): StepPolicy {

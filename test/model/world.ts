@@ -6,7 +6,7 @@ import type { Cause, EndStatus } from "../../src/core/entry.js";
 import { owed } from "../../src/core/journal-facts.js";
 import type { Journal } from "./journals.js";
 import { actionText, type Owner, outcomeText } from "./owner.js";
-import type { Explored } from "./shapes.js";
+import type { Explored, PoliciesName } from "./shapes.js";
 
 /** What really came of one step. */
 export interface Effect {
@@ -29,6 +29,8 @@ export interface World {
   /** The charge of a body whose owner died, until somebody takes the run up: it may turn out to be no crash. */
   readonly orphan?: Charge;
   readonly deadline: boolean;
+  /** Whether workers that take the run up from now on have a newer definition. */
+  readonly deployed: boolean;
   /** Disturbances that may still come. */
   readonly left: number;
   /** Verdicts given (1.7). */
@@ -46,7 +48,7 @@ const untouched: Effect = { live: false, voided: false, late: 0, undone: false, 
 
 export function newWorld(run: Explored, journal: Journal): World {
   const effects = run.shape.steps.map(() => untouched);
-  return { journal, owners: [], effects, deadline: false, left: run.disturbances, promised: [] };
+  return { journal, owners: [], effects, deadline: false, deployed: false, left: run.disturbances, promised: [] };
 }
 
 export function effectOf(run: Explored, world: World, step: string): Effect {
@@ -79,6 +81,7 @@ export function charged(run: Explored, world: World, { step, direction }: Charge
 }
 
 export function budgetOf(run: Explored, { step, direction }: Charge): number {
+  if (run.kinds.has("deploy")) return Number.POSITIVE_INFINITY;
   const policy = run.policies.before.steps[step]!;
   return direction === "forward" ? policy.retry.maxAttempts : policy.compensationRetry.maxAttempts;
 }
@@ -113,7 +116,11 @@ export function faultsOf(run: Explored, world: World): string[] {
   for (const { hand, view } of world.owners) {
     if (hand.kind !== "body" || hand.action.kind !== "run" || hand.action.direction !== "forward") continue;
     const { step } = hand.action;
-    if (view.facts.steps[step]!.doubt && run.policies.before.steps[step]!.maxAsks > 0)
+    if (
+      view.facts.steps[step]!.doubt &&
+      run.judged.before.steps[step]!.maxAsks < Number.POSITIVE_INFINITY &&
+      run.judged.before.steps[step]!.maxAsks > 0
+    )
       faults.push(`1.5 "${step}" is in doubt, and is run again instead of being asked about`);
   }
   const status = world.journal.state.finished?.status;
@@ -142,6 +149,12 @@ export function faultsOf(run: Explored, world: World): string[] {
     }
   }
   return faults;
+}
+
+/** What an owner decides by. */
+export function policiesOf({ deadline }: World, { deployed }: Owner): PoliciesName {
+  const name = deadline ? "after" : "before";
+  return deployed ? `deployed ${name}` : name;
 }
 
 /** Whether it makes a difference to somebody that the deadline has passed, or not yet (1.9). */
@@ -173,14 +186,15 @@ export function worldText(run: Explored, world: World): string {
   }
   if (world.orphan !== undefined) text += `;${world.orphan.step}${world.orphan.direction}`;
   if (world.deadline && deadlineMatters(world)) text += ";D";
+  if (world.deployed) text += ";N";
   return `${text};${world.left}${world.promised.join()}`;
 }
 
 const entriesIds = new WeakMap<object, number>();
 let lastId = 0;
 
-function ownerText({ current, stopping, view, hand }: Owner): string {
-  return `${current ? "c" : "z"}${stopping ? "s" : ""}${view.id}${handText(hand)}`;
+function ownerText({ current, stopping, deployed, view, hand }: Owner): string {
+  return `${current ? "c" : "z"}${stopping ? "s" : ""}${deployed ? "n" : ""}${view.id}${handText(hand)}`;
 }
 
 function handText(hand: Owner["hand"]): string {
