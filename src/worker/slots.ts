@@ -188,7 +188,8 @@ export class Slots {
     const { logger } = this.#options;
     if (state.owner?.token === token) {
       this.#leftBy(drive);
-      logger.warn(fields, "a run may be lost to another worker; if nobody took it, it is taken up again");
+      // The worker has told of its lease already: one line for all.
+      logger.info(fields, "a run may be lost to another worker; if nobody took it, it is taken up again");
     } else logger.warn(fields, "a run was lost to another worker; what was in hand is dropped");
   }
 
