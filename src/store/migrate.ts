@@ -127,6 +127,14 @@ async function lackingRight(database: Database, cause: unknown): Promise<StoreEr
   );
 }
 
+const readOnly: Statement = () => "select current_setting('transaction_read_only')::text as read_only";
+
+/** False for a standby, and where `default_transaction_read_only` is on. */
+export async function takesWrites(runner: Runner): Promise<boolean> {
+  const [row] = await runner.run(readOnly, []);
+  return row?.read_only !== "on";
+}
+
 /**
  * Looks whether the code can work with the schema as it is, and names all that is missing.
  *

@@ -51,10 +51,8 @@ const isPool = (value: unknown): boolean =>
   typeof (value as Pool).on === "function";
 
 /** Anything else `pg` would take for the name of a database on this machine. */
-const isConnectionString = (text: string) => /^(postgres(ql)?:\/\/|socket:|embedded:|\/)/i.test(text);
-
-const databaseFault =
-  'must be a connection string such as "postgresql://user@host:5432/name", a pg.Pool, or "embedded:DIR"';
+const isConnectionString = (value: unknown): boolean =>
+  typeof value === "string" && /^(postgres(ql)?:\/\/|socket:|embedded:|\/)/i.test(value);
 
 const noNul = (text: string) => !text.includes("\0");
 
@@ -68,15 +66,18 @@ const workerOptions = z.strictObject({
 
 const durableOptions = z.strictObject({
   ...executorOptions,
-  database: z.union([z.string().refine(isConnectionString), z.custom<Pool>(isPool)], databaseFault),
+  database: z.custom<string | Pool>(
+    (value) => isConnectionString(value) || isPool(value),
+    'must be a connection string such as "postgresql://user@host:5432/name", a pg.Pool, or "embedded:DIR"',
+  ),
   connectWithin: durationOption({ positive: true }).default(10_000),
   schema: z.string().min(1).max(63).refine(noNul, "must not contain NUL").default("rubicon"),
   migrate: z.boolean().optional(),
   tenant: z.string().max(200).refine(noNul, "must not contain NUL").default(""),
   pooled: z.boolean().default(false),
   listen: z
-    .union(
-      [z.string().refine(isConnectionString), z.literal(false)],
+    .custom<string | false>(
+      (value) => isConnectionString(value) || value === false,
       "must be a connection string, or false for polling alone",
     )
     .optional(),
