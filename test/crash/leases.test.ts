@@ -54,8 +54,9 @@ describe("a lease", () => {
     );
     expect(bench.outside.count("S1")).toBe(2);
     expect(bench.outside.count("S2")).toBe(1);
-    const entries = (await bench.client.history(run.id)).map(({ entry }) => entry);
-    const done = entries.filter((entry) => entry.kind === "step_completed" && entry.step === "S1");
+    const history = await bench.client.history(run.id);
+    const entries = history.map(({ entry }) => entry);
+    const done = history.filter(({ entry }) => entry.kind === "step_completed" && entry.step === "S1");
     expect(done).toMatchObject([{ output: { pidS1: [a!, b!].find((worker) => worker !== blocked)!.pid } }]);
     expect(entries.filter((entry) => entry.kind === "finished")).toHaveLength(1);
   });
