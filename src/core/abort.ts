@@ -14,9 +14,8 @@ export function whyStop(
 ): AbortReason | undefined {
   if (state.owner?.token !== token) return "lost";
   const step = state.steps[action.step]!;
-  const undoing = action.kind === "run" && action.direction === "compensate";
   // 1.8: no ask and no deadline aborts a rollback; an operator's word settles one step of it.
-  if (undoing || state.rollback !== undefined) return step.undone ? "resolved" : undefined;
+  if (state.rollback !== undefined) return step.undone ? "resolved" : undefined;
   if (step.done !== undefined || step.failed !== undefined) return "resolved";
   if (state.cancel !== undefined) return "cancelled";
   return !state.pivotEntered && context.now >= context.policies.deadlineAt ? "deadline" : undefined;

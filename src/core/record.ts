@@ -92,8 +92,7 @@ function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outco
   if (state.finished !== undefined || (outcome.kind === "threw" && outcome.aborted === "lost")) return true;
   const step = state.steps[action.step]!;
   const stepShape = shape.steps.find((candidate) => candidate.name === action.step)!;
-  const undoing = action.kind === "run" && action.direction === "compensate";
-  if (undoing || state.rollback !== undefined) return !isOwed(stepShape, step) || step.undoFailed !== undefined;
+  if (state.rollback !== undefined) return !isOwed(stepShape, step) || step.undoFailed !== undefined;
   if (step.done !== undefined || step.failed !== undefined) return true;
   // 1.10: a transactional step whose saga was asked to stop is undone by its own transaction, and was never attempted.
   return stepShape.transactional && outcome.kind === "returned" && state.cancel !== undefined;

@@ -2,9 +2,11 @@
 // Each looks at one entry, or at one row, and at what the journal said before.
 
 import type { Shape, StepShape } from "../definition/shape.js";
-import type { EndStatus, Entry, Finished, RollbackStarted, Row } from "./entry.js";
+import type { Entry, Row } from "./entry.js";
 import { firstOpen, type JournalFacts, owed, stillToUndo } from "./journal-facts.js";
 import type { Policies } from "./policies.js";
+import { overspent } from "./rule-of-budgets.js";
+import { consistentEnds, contradicted, wrongCause } from "./rule-of-ends.js";
 
 export interface RuleOptions {
   /** With them, budgets and the deadline are judged too. Leave them out where they may have changed during the run. */
@@ -231,93 +233,6 @@ const bringers: Partial<Record<Entry["kind"], readonly Entry["kind"][]>> = {
   rollback_started: ["resolved"],
   finished: ["resolved", "cancel_requested"],
 };
-
-const consistentEnds: ReadonlySet<EndStatus> = new Set<EndStatus>(["completed", "failed", "cancelled", "timed_out"]);
-const wordOf = { failure: "failed", cancel: "cancelled", deadline: "timed_out" } as const;
-
-/** 1.4: which end the journal allows. */
-function contradicted(
-  shape: Shape,
-  facts: JournalFacts,
-  { status }: Finished,
-  before: readonly Entry[],
-): string | undefined {
-  const steps = Object.values(facts.steps);
-  const open = firstOpen(shape, facts);
-  if (facts.turned !== undefined) {
-    if (stillToUndo(shape, facts).length > 0) return `${status}, and "${stillToUndo(shape, facts)[0]}" is not undone`;
-    const word = owed(shape, facts).length > 0 ? "compensation_failed" : wordOf[facts.turned];
-    return status === word ? undefined : `${status}, where it is ${word}`;
-  }
-  switch (status) {
-    case "completed":
-      return open === undefined && facts.firstCause !== "cancel"
-        ? undefined
-        : "not all is done, or it was asked to stop";
-    case "cancelled": {
-      const asked = before.some(({ kind }) => kind === "cancel_requested") && facts.firstCause === "cancel";
-      return asked && facts.driver === undefined && owed(shape, facts).length === 0
-        ? undefined
-        : "cancelled at once, though it is driven, has something to undo, or nobody asked";
-    }
-    case "forward_incomplete":
-      return open?.kind === "retriable" && facts.steps[open.name]!.failed !== undefined
-        ? undefined
-        : "no step after the pivot failed";
-    case "in_doubt":
-      return open?.kind === "pivot" && facts.steps[open.name]!.failed === "in_doubt"
-        ? undefined
-        : "the pivot did not fail in doubt";
-    default:
-      return `${status} without a rollback, at ${steps.filter((step) => step.completed).length} completed steps`;
-  }
-}
-
-function wrongCause(
-  facts: JournalFacts,
-  { cause }: RollbackStarted,
-  row: Row,
-  policies: Policies | undefined,
-): string | undefined {
-  const first = facts.firstCause ?? "deadline";
-  if (cause !== first) return `${cause}, where ${first} came first`;
-  if (cause !== "deadline") return undefined;
-  if (facts.forward === undefined && Object.values(facts.steps).every((step) => step.completed))
-    return "the last step had returned";
-  return policies !== undefined && row.at < policies.deadlineAt ? "the deadline had not passed" : undefined;
-}
-
-/** 1.5, 1.6: executions and asks against their budgets. */
-function overspent(entry: Entry, facts: JournalFacts, policies: Policies | undefined): string | undefined {
-  if (policies === undefined || !("step" in entry)) return undefined;
-  const policy = policies.steps[entry.step]!;
-  const forward = policy.retry.maxAttempts;
-  switch (entry.kind) {
-    case "step_completed":
-      return over("attempt", entry.attempt, Math.max(1, forward));
-    case "step_compensated":
-      return over("attempt", entry.attempt, policy.compensationRetry.maxAttempts);
-    case "attempt_failed":
-      return over(
-        "executions",
-        entry.attempts,
-        entry.direction === "forward" ? forward : policy.compensationRetry.maxAttempts,
-      );
-    case "step_failed":
-      return over("executions", entry.attempts, forward);
-    case "compensation_failed":
-      return over("executions", entry.attempts, policy.compensationRetry.maxAttempts);
-    case "reconciled":
-      if (entry.asks <= facts.steps[entry.step]!.asks) return `ask ${entry.asks} again`;
-      return over("asks", entry.asks, policy.maxAsks);
-    default:
-      return undefined;
-  }
-}
-
-function over(what: string, used: number, budget: number): string | undefined {
-  return used > budget ? `${used} ${what}, where ${budget} are allowed` : undefined;
-}
 
 type About<Kind extends Entry["kind"]> = Extract<Entry, { readonly kind: Kind }>;
 

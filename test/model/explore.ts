@@ -2,13 +2,14 @@
 // trace. It looks for broken rules, for worlds in which nothing can happen any more, and for going round for ever.
 
 import type { Entry } from "../../src/core/entry.js";
-import { owed } from "../../src/core/journal-facts.js";
-import { projectionOf } from "../../src/core/projection.js";
+import { faultsOf } from "./faults.js";
 import { Journals } from "./journals.js";
-import { type Move, movesOf } from "./moves.js";
+import { movesOf } from "./moves.js";
 import { Numbering, Numbers } from "./numbering.js";
+import type { Move } from "./scene.js";
 import type { Explored } from "./shapes.js";
-import { faultsOf, newWorld, type World, worldText } from "./world.js";
+import { newWorld, type World } from "./world.js";
+import { worldText } from "./world-text.js";
 
 export interface Exploration {
   readonly worlds: number;
@@ -54,7 +55,7 @@ export function explore(run: Explored): Exploration {
         const to = numbering.of(worldText(run, move.to));
         const faults = faultsOfMove(move);
         if (to === known) {
-          faults.push(...faultsOfWorld(run, move.to));
+          faults.push(...faultsOf(run, move.to));
           origins.add(number, ordinal);
           next.push(move.to);
         }
@@ -81,23 +82,6 @@ function isDisturbed(world: World, move: Move): boolean {
 /** What is wrong with how a world came about. */
 export function faultsOfMove({ appended, faults = [] }: Move): string[] {
   return [...faults, ...(appended?.violations ?? []).map(({ rule, what }) => `${rule}: ${what}`)];
-}
-
-/** What is wrong with a world as it stands. */
-export function faultsOfWorld(run: Explored, world: World): string[] {
-  return [...faultsOf(run, world), ...misshown(run, world)];
-}
-
-/** What the run's row would show of an ended run, against the raw rows. */
-function misshown(run: Explored, { journal }: World): string[] {
-  const { finished } = journal.facts;
-  if (finished === undefined) return [];
-  const shown = projectionOf(run.shape, journal.state);
-  const faults: string[] = [];
-  if (shown.status !== finished) faults.push(`1.4 the row shows ${shown.status}, and it ended ${finished}`);
-  const remaining = journal.facts.turned === undefined ? "" : owed(run.shape, journal.facts).join();
-  if (shown.owed.join() !== remaining) faults.push(`1.8 the row shows ${shown.owed} as owed, and it is ${remaining}`);
-  return faults;
 }
 
 /** How each world was first reached. */

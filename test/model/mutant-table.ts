@@ -14,7 +14,8 @@ const decide = "src/core/decide.ts";
 const record = "src/core/record.ts";
 const verbs = "src/core/verbs.ts";
 const owner = "test/model/owner.ts";
-const moves = "test/model/moves.ts";
+const bodies = "test/model/body-moves.ts";
+const workers = "test/model/worker-moves.ts";
 
 function mutant(
   name: string,
@@ -241,8 +242,8 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     "`happened: false` does not promise the future",
-    moves,
-    'this.#run.peer === "tombstones" ? { voided: true } : {}',
+    bodies,
+    'scene.run.peer === "tombstones" ? { voided: true } : {}',
     "{}",
     "c P?",
   ),
@@ -291,9 +292,9 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     "a transaction commits before its entry",
-    moves,
-    "const transactional = this.#isTransactional(step);",
-    "const transactional = this.#isTransactional(step) && this.#world.left > 9;",
+    bodies,
+    "const transactional = isTransactional(scene.run, step);",
+    "const transactional = isTransactional(scene.run, step) && scene.world.left > 9;",
     "ct",
   ),
   mutant(
@@ -328,16 +329,14 @@ export const mutants: readonly Mutant[] = [
     name: "a claim writes no `taken_up`",
     mistakes: [
       {
-        file: moves,
-        from: "journal: appended.journal,\n      owners: world.owners.map((other) => ({ ...other, current: false })),",
-        to:
-          "journal: over === undefined ? world.journal : appended.journal,\n" +
-          "      owners: world.owners.map((other) => ({ ...other, current: false })),",
+        file: workers,
+        from: "journal: appended.journal,",
+        to: "journal: over === undefined ? world.journal : appended.journal,",
       },
       {
-        file: moves,
-        from: "this.#reads(taken, owner, appended.journal), appended });",
-        to: "this.#reads(taken, owner, taken.journal) });",
+        file: workers,
+        from: "scene.reads(taken, owner, appended.journal), appended });",
+        to: "scene.reads(taken, owner, taken.journal) });",
       },
       {
         file: owner,

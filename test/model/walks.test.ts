@@ -6,10 +6,12 @@ import type { Row } from "../../src/core/entry.js";
 import { checkJournal } from "../../src/core/rules.js";
 import { foldRows, initialState, type RunState } from "../../src/core/state.js";
 import { rowFacts } from "../../src/journal/pg-rows.js";
-import { faultsOfMove, faultsOfWorld } from "./explore.js";
+import { faultsOfMove } from "./explore.js";
 import { isLong } from "./exploring.js";
+import { faultsOf } from "./faults.js";
 import { Journals } from "./journals.js";
-import { type Move, movesOf } from "./moves.js";
+import { movesOf } from "./moves.js";
+import type { Move } from "./scene.js";
 import { type Explored, explored, now } from "./shapes.js";
 import { newWorld, type World } from "./world.js";
 
@@ -62,7 +64,7 @@ function walk({
     trace.push(move.label);
     if (move.appended !== undefined) rows.push(move.appended.row);
     world = move.to;
-    expect([...faultsOfMove(move), ...faultsOfWorld(run, world)], `[${saga}]\n${trace.join("\n")}`).toEqual([]);
+    expect([...faultsOfMove(move), ...faultsOf(run, world)], `[${saga}]\n${trace.join("\n")}`).toEqual([]);
   }
   return { run, world, rows, trace };
 }

@@ -1,11 +1,9 @@
-// THE WORLD AROUND A JOURNAL: who drives it, what has really happened outside, and what must be true of that. The effects
-// know nothing of the journal, and the journal learns of them only what a peer can tell.
+// THE WORLD AROUND A JOURNAL: who drives it, and what has really happened outside. The effects know nothing of the journal,
+// and the journal learns of them only what a peer can tell.
 
-import type { Attempted } from "../../src/core/action.js";
-import type { Cause, EndStatus } from "../../src/core/entry.js";
-import { owed } from "../../src/core/journal-facts.js";
+import type { Cause, Direction } from "../../src/core/entry.js";
 import type { Journal } from "./journals.js";
-import { actionText, type Owner, outcomeText } from "./owner.js";
+import type { Owner } from "./owner.js";
 import type { Explored, PoliciesName } from "./shapes.js";
 
 /** What really came of one step. */
@@ -37,9 +35,10 @@ export interface World {
   readonly promised: readonly Verdict[];
 }
 
+/** An execution of one of a step's bodies. */
 export interface Charge {
   readonly step: string;
-  readonly direction: "forward" | "compensate";
+  readonly direction: Direction;
 }
 
 export type Verdict = "cancelling" | "refused" | Cause;
@@ -72,83 +71,18 @@ export function landed(run: Explored, world: World, { step, direction }: Charge)
   return withEffect(run, world, step, { live: false, undone: true, voided: voided || run.peer === "tombstones" });
 }
 
-/** One more execution, or one less, when the budget need not cover it. */
-export function charged(run: Explored, world: World, { step, direction }: Charge, by: 1 | -1): World {
-  const effect = effectOf(run, world, step);
-  return direction === "forward"
-    ? withEffect(run, world, step, { charged: Math.max(0, effect.charged + by) })
-    : withEffect(run, world, step, { undoCharged: Math.max(0, effect.undoCharged + by) });
-}
-
-export function budgetOf(run: Explored, { step, direction }: Charge): number {
-  if (run.kinds.has("deploy")) return Number.POSITIVE_INFINITY;
-  const policy = run.policies.before.steps[step]!;
-  return direction === "forward" ? policy.retry.maxAttempts : policy.compensationRetry.maxAttempts;
-}
-
-/** The charge of a body that `action` calls; an ask is none. */
-export function chargeOf(action: Attempted): Charge | undefined {
-  return action.kind === "run" ? { step: action.step, direction: action.direction } : undefined;
-}
-
-const endsOf: Record<Verdict, readonly EndStatus[]> = {
-  cancelling: ["cancelled", "compensation_failed"],
-  cancel: ["cancelled", "compensation_failed"],
-  failure: ["failed", "compensation_failed"],
-  deadline: ["timed_out", "compensation_failed"],
-  refused: ["completed", "failed", "compensation_failed", "forward_incomplete", "in_doubt"],
-};
-
-/** What is not true of `world`, though it should be. */
-export function faultsOf(run: Explored, world: World): string[] {
-  const { steps } = run.shape;
-  const live = (name: string): boolean => effectOf(run, world, name).live;
-  const pivot = steps.find((step) => step.kind === "pivot");
-  const faults: string[] = [];
-  if (pivot !== undefined && live(pivot.name) && world.effects.some(({ undone }) => undone))
-    faults.push("1.10 the pivot happened, and a step was compensated");
-  for (const { name: step } of steps)
-    for (const direction of ["forward", "compensate"] as const) {
-      const { charged, undoCharged } = effectOf(run, world, step);
-      if ((direction === "forward" ? charged : undoCharged) > budgetOf(run, { step, direction }))
-        faults.push(`1.6 a body of "${step}" (${direction}) was executed more often than its budget allows`);
-    }
-  for (const { hand, view } of world.owners) {
-    if (hand.kind !== "body" || hand.action.kind !== "run" || hand.action.direction !== "forward") continue;
-    const { step } = hand.action;
-    if (
-      view.facts.steps[step]!.doubt &&
-      run.judged.before.steps[step]!.maxAsks < Number.POSITIVE_INFINITY &&
-      run.judged.before.steps[step]!.maxAsks > 0
-    )
-      faults.push(`1.5 "${step}" is in doubt, and is run again instead of being asked about`);
+/** What nobody waits for any more may land later: at any time, or within its attempt's limit if nobody saw its end. */
+export function late(run: Explored, world: World, step: string, attempt: "settled" | "unsettled"): World {
+  if (run.peer === "tombstones") {
+    const { live, voided } = effectOf(run, world, step);
+    return live || voided ? world : withEffect(run, world, step, { late: Number.POSITIVE_INFINITY });
   }
-  const status = world.journal.state.finished?.status;
-  if (status === undefined) return faults;
-  for (const verdict of world.promised)
-    if (!endsOf[verdict].includes(status)) faults.push(`1.7 "${verdict}" was answered, and the run ended ${status}`);
-  const { facts } = world.journal;
-  const remaining = owed(run.shape, facts);
-  for (const { name, kind, undone } of steps) {
-    const completed = facts.steps[name]!.completed;
-    const undoable = kind === "pivot" || kind === "retriable" || undone;
-    switch (status) {
-      case "completed":
-        if (!live(name)) faults.push(`completed, and "${name}" is not done`);
-        break;
-      case "failed":
-      case "cancelled":
-      case "timed_out":
-      case "compensation_failed":
-        if (live(name) && undoable && !remaining.includes(name))
-          faults.push(`1.4 ${status}, and "${name}" is still done`);
-        break;
-      case "forward_incomplete":
-      case "in_doubt":
-        if (completed && !live(name)) faults.push(`1.4 ${status}, and "${name}" is not done any more`);
-    }
-  }
-  return faults;
+  const { attemptMs } = run.policies.before.steps[step]!;
+  return attempt === "settled" ? world : withEffect(run, world, step, { late: attemptMs });
+}
+
+export function isTransactional(run: Explored, step: string): boolean {
+  return run.shape.steps.some(({ name, transactional }) => name === step && transactional);
 }
 
 /** What an owner decides by. */
@@ -165,53 +99,4 @@ export function deadlineMatters({ journal, owners }: World): boolean {
 function isBeforeTurn({ state }: Journal): boolean {
   const { finished, rollback, cancel, pivotEntered } = state;
   return finished === undefined && rollback === undefined && cancel === undefined && !pivotEntered;
-}
-
-/** A text that two worlds share when nothing can tell them apart. */
-export function worldText(run: Explored, world: World): string {
-  const { facts } = world.journal;
-  const [first, second] = world.owners;
-  let text = `${world.journal.id};`;
-  if (second !== undefined) text += [ownerText(first!), ownerText(second)].sort().join("|");
-  else if (first !== undefined) text += ownerText(first);
-  const back = facts.turned !== undefined;
-  for (let index = 0; index < world.effects.length; index += 1) {
-    const { live, voided, late, undone, charged, undoCharged } = world.effects[index]!;
-    const { completed, compensated } = facts.steps[run.shape.steps[index]!.name]!;
-    text += live ? ";L" : ";";
-    if (voided) text += "V";
-    else if (late > 0) text += `l${late}`;
-    if (undone && run.hasPivot) text += "U";
-    text += `${completed || back ? "" : charged}.${compensated ? "" : undoCharged}`;
-  }
-  if (world.orphan !== undefined) text += `;${world.orphan.step}${world.orphan.direction}`;
-  if (world.deadline && deadlineMatters(world)) text += ";D";
-  if (world.deployed) text += ";N";
-  return `${text};${world.left}${world.promised.join()}`;
-}
-
-const entriesIds = new WeakMap<object, number>();
-let lastId = 0;
-
-function ownerText({ current, stopping, deployed, view, hand }: Owner): string {
-  return `${current ? "c" : "z"}${stopping ? "s" : ""}${deployed ? "n" : ""}${view.id}${handText(hand)}`;
-}
-
-function handText(hand: Owner["hand"]): string {
-  switch (hand.kind) {
-    case "offer":
-      if (!entriesIds.has(hand.entries)) {
-        lastId += 1;
-        entriesIds.set(hand.entries, lastId);
-      }
-      return `o${entriesIds.get(hand.entries)}`;
-    case "body":
-      return `b${actionText(hand.action)}${hand.landed ? "L" : ""}${hand.aborted ?? ""}`;
-    case "outcome":
-      return `h${actionText(hand.action)}${outcomeText(hand.outcome)}`;
-    case "sleep":
-      return `w${hand.until}`;
-    case "unsure":
-      return "u";
-  }
 }

@@ -39,7 +39,9 @@ describe("a rollback", () => {
     run.comesTo(threw.notNow);
     expect(run.status).toBe("compensating");
     expect(run.state.steps.c2!.undo).toMatchObject({ attempts: 1, lastError: { message: "no" } });
-    run.comesTo(threw.maybe).goesWell();
+    run.comesTo(threw.maybe);
+    expect(run.awaited()).toMatchObject({ kind: "run", direction: "compensate", attempt: 3 });
+    run.goesWell();
     expect(run.begun.slice(3)).toEqual(["undo c2", "undo c2", "undo c2", "undo c1"]);
     expect(run.status).toBe("failed");
   });

@@ -1,0 +1,86 @@
+// WHAT SHOULD BE TRUE OF A WORLD, whatever its journal says: of the effects outside, of the answers given, of the budgets.
+
+import type { EndStatus } from "../../src/core/entry.js";
+import { owed } from "../../src/core/journal-facts.js";
+import { projectionOf } from "../../src/core/projection.js";
+import { budgetOf } from "./charges.js";
+import type { Explored } from "./shapes.js";
+import { effectOf, type Verdict, type World } from "./world.js";
+
+/** Which ends keep an answer that was given (1.7). */
+const endsOf: Record<Verdict, readonly EndStatus[]> = {
+  cancelling: ["cancelled", "compensation_failed"],
+  cancel: ["cancelled", "compensation_failed"],
+  failure: ["failed", "compensation_failed"],
+  deadline: ["timed_out", "compensation_failed"],
+  refused: ["completed", "failed", "compensation_failed", "forward_incomplete", "in_doubt"],
+};
+
+/** What is not true of `world`, though it should be. */
+export function faultsOf(run: Explored, world: World): string[] {
+  const faults = [...pivotFaults(run, world), ...budgetFaults(run, world), ...askFaults(run, world)];
+  const status = world.journal.state.finished?.status;
+  if (status === undefined) return faults;
+  for (const verdict of world.promised)
+    if (!endsOf[verdict].includes(status)) faults.push(`1.7 "${verdict}" was answered, and the run ended ${status}`);
+  return [...faults, ...endFaults(run, world, status), ...rowFaults(run, world, status)];
+}
+
+function pivotFaults(run: Explored, world: World): string[] {
+  const pivot = run.shape.steps.find((step) => step.kind === "pivot");
+  const both =
+    pivot !== undefined && effectOf(run, world, pivot.name).live && world.effects.some(({ undone }) => undone);
+  return both ? ["1.10 the pivot happened, and a step was compensated"] : [];
+}
+
+function budgetFaults(run: Explored, world: World): string[] {
+  return run.shape.steps.flatMap(({ name: step }) => {
+    const { charged, undoCharged } = effectOf(run, world, step);
+    const over =
+      charged > budgetOf(run, { step, direction: "forward" }) ||
+      undoCharged > budgetOf(run, { step, direction: "compensate" });
+    return over ? [`1.6 a body of "${step}" was executed more often than its budget allows`] : [];
+  });
+}
+
+function askFaults(run: Explored, { owners }: World): string[] {
+  return owners.flatMap(({ hand, view }) => {
+    if (hand.kind !== "body" || hand.action.kind !== "run" || hand.action.direction !== "forward") return [];
+    const { step } = hand.action;
+    const { maxAsks } = run.judged.before.steps[step]!;
+    const asked = maxAsks > 0 && Number.isFinite(maxAsks);
+    return asked && view.facts.steps[step]!.doubt
+      ? [`1.5 "${step}" is in doubt, and is run again instead of being asked about`]
+      : [];
+  });
+}
+
+/** 1.4: a clean word never covers an unclean state. */
+function endFaults(run: Explored, world: World, status: EndStatus): string[] {
+  const { facts } = world.journal;
+  const remaining = owed(run.shape, facts);
+  return run.shape.steps.flatMap(({ name, kind, undone }) => {
+    const { live } = effectOf(run, world, name);
+    switch (status) {
+      case "completed":
+        return live ? [] : [`1.4 completed, and "${name}" is not done`];
+      case "forward_incomplete":
+      case "in_doubt":
+        return facts.steps[name]!.completed && !live ? [`1.4 ${status}, and "${name}" is not done any more`] : [];
+      default:
+        return live && (kind !== "compensatable" || undone) && !remaining.includes(name)
+          ? [`1.4 ${status}, and "${name}" is still done`]
+          : [];
+    }
+  });
+}
+
+/** What the run's row would show of its end, against the raw rows. */
+function rowFaults(run: Explored, { journal }: World, status: EndStatus): string[] {
+  const shown = projectionOf(run.shape, journal.state);
+  const remaining = journal.facts.turned === undefined ? "" : owed(run.shape, journal.facts).join();
+  return [
+    ...(shown.status === journal.facts.finished ? [] : [`1.4 the row shows ${shown.status}, and it ended ${status}`]),
+    ...(shown.owed.join() === remaining ? [] : [`1.8 the row shows ${shown.owed} as owed, and it is ${remaining}`]),
+  ];
+}

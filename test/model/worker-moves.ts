@@ -1,0 +1,69 @@
+// WHO TAKES A RUN UP: any worker, once it is due or its owner is gone, and at times also while its owner is alive.
+
+import { takeOver, takeUp } from "../../src/core/take-up.js";
+import { chargeInHand, excusedUnlessOnce } from "./charges.js";
+import { remembered } from "./journals.js";
+import type { Owner } from "./owner.js";
+import type { Scene } from "./scene.js";
+import { now } from "./shapes.js";
+import { deadlineMatters, effectOf, type World, withEffect } from "./world.js";
+
+/** An owner and a zombie. */
+const maxOwners = 2;
+
+export function ofWorkers(scene: Scene): void {
+  const { journal, owners } = scene.world;
+  const { finished, owner } = journal.state;
+  if (finished !== undefined || owners.length >= maxOwners) return;
+  if (owner === undefined) {
+    const atOnce = scene.world.deadline && deadlineMatters({ ...scene.world, owners: [] });
+    const ms = atOnce ? 0 : Math.max(0, journal.state.dueAt - now);
+    takesUp(scene, scene.later(scene.world, ms), "claims", undefined);
+    return;
+  }
+  const alive = owners.find((other) => other.current);
+  for (const crash of [true, false]) {
+    const label = crash ? "takes the run over, a crash" : "takes the run over, no crash";
+    if (alive === undefined) takesUp(scene, scene.world, label, { crash });
+    else scene.disturbed("takeover", (world) => takesUp(scene, world, `${label}, its owner alive`, { crash }));
+  }
+}
+
+function takesUp(scene: Scene, world: World, label: string, over: { readonly crash: boolean } | undefined): void {
+  const { state } = world.journal;
+  const taker = { worker: "w", token: state.owner?.token === "a" ? "b" : "a" };
+  const entries = remembered(world.journal, `taken ${over?.crash}`, () =>
+    over === undefined ? takeUp(taker) : takeOver(scene.run.shape, state, { ...taker, ...over }, { now, random: 0 }),
+  );
+  const appended = scene.append(world.journal, entries);
+  const { orphan, ...rest } = world;
+  const before = world.owners.find((other) => other.current);
+  let taken: World = {
+    ...rest,
+    journal: appended.journal,
+    owners: world.owners.map((other) => ({ ...other, current: false })),
+  };
+  if (over?.crash === false) {
+    if (orphan !== undefined) taken = excusedUnlessOnce(scene.run, taken, orphan);
+    if (before !== undefined) taken = excusedUnlessOnce(scene.run, taken, chargeInHand(before));
+  }
+  const owner: Owner = {
+    current: true,
+    stopping: false,
+    deployed: world.deployed,
+    view: appended.journal,
+    hand: { kind: "unsure" },
+  };
+  scene.add({ label, to: scene.reads(taken, owner, appended.journal), appended });
+}
+
+export function ofLateEffects(scene: Scene): void {
+  for (const { name } of scene.run.shape.steps) {
+    const { late, live, voided } = effectOf(scene.run, scene.world, name);
+    if (late > 0 && !live && !voided)
+      scene.add({
+        label: `${name} takes effect late`,
+        to: withEffect(scene.run, scene.world, name, { live: true, late: 0 }),
+      });
+  }
+}
