@@ -82,6 +82,8 @@ export function decideRetry(state: RunState, by: string, now: number): OperatorD
 function waits(state: RunState, now: number): boolean {
   // An operator said that the pivot did not happen: its owner has yet to turn, and nothing forward is tried again.
   if (state.rollback === undefined && state.failure !== undefined) return false;
+  // Given back because its values could not be read, or because its workers died: nothing need have failed.
+  if (state.parked && state.dueAt > now) return true;
   return Object.values(state.steps).some((step) => {
     const tried = state.rollback === undefined ? step.forward : step.undo;
     const open = state.rollback === undefined ? step.done === undefined : !step.undone;

@@ -13,7 +13,12 @@ export interface Connection extends Runner {
   transaction<T>(work: () => Promise<T>): Promise<T>;
   /** It was lost, or must not be used again. */
   readonly broken: boolean;
-  /** Statements that don't come from a `Statement`: `begin`, `set local`, a user's own. */
+  /**
+   * `commit`, `rollback`, savepoints, settings: answered in time, or the connection counts as lost, and then it answers nothing more.
+   * @throws StoreError `store.unavailable` once it is lost
+   */
+  control(text: string): Promise<pg.QueryResult>;
+  /** Statements that don't come from a `Statement`, and may take their time: `set local`, a migration's, a user's own. */
   raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
   readonly client: pg.ClientBase;
   /** Gives it back; with `destroy` it is closed instead. Once. */
@@ -31,6 +36,12 @@ export interface SessionRules {
   /** The text and the name of a statement. */
   prepare(statement: Statement): { readonly text: string; readonly name: string };
 }
+
+/**
+ * How long a statement of ours may take before its connection counts as lost, in milliseconds: of one that was cut silently
+ * the system says nothing for a quarter of an hour. Whatever is offered again after that is safe to run twice.
+ */
+const answerWithinMs = 15_000;
 
 /** All results as text, whatever parsers the user registered with `pg`. */
 const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
@@ -64,9 +75,22 @@ export class PooledConnection implements Connection {
 
   async #run(statement: Statement, values: readonly SqlValue[]): Promise<readonly SqlRow[]> {
     const { text, name } = this.#session.prepare(statement);
-    const query = { text, values: [...values], types: asText, ...(this.#session.pooled ? {} : { name }) };
+    const query = {
+      text,
+      values: [...values],
+      types: asText,
+      query_timeout: answerWithinMs,
+      ...(this.#session.pooled ? {} : { name }),
+    };
     const result = await this.#watched(this.client.query(query));
     return result.rows;
+  }
+
+  async control(text: string): Promise<pg.QueryResult> {
+    // It would queue up behind what is never answered.
+    if (this.#broken) throw new StoreError("store.unavailable", "the connection was lost");
+    const query = { text, query_timeout: answerWithinMs };
+    return this.#watched(this.client.query(query));
   }
 
   async raw(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
@@ -75,12 +99,12 @@ export class PooledConnection implements Connection {
 
   /** Says READ COMMITTED for all that follows on it: only for a connection that is destroyed when it is released. */
   async pin(): Promise<void> {
-    await this.raw(pinned);
+    await this.control(pinned);
     this.#pinned = true;
   }
 
   async begin(): Promise<void> {
-    await this.raw("begin isolation level read committed");
+    await this.control("begin isolation level read committed");
     this.#inTransaction = true;
   }
 
@@ -88,12 +112,12 @@ export class PooledConnection implements Connection {
     await this.begin();
     try {
       const result = await work();
-      const { command } = await this.raw("commit");
+      const { command } = await this.control("commit");
       // A transaction that had failed answers a commit with ROLLBACK, and no error.
       if (command === "ROLLBACK") throw new StoreError("store.unavailable", "the transaction was rolled back");
       return result;
     } catch (error) {
-      await this.raw("rollback").catch(() => {
+      await this.control("rollback").catch(() => {
         this.#broken = true;
       });
       throw error;

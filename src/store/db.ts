@@ -198,7 +198,7 @@ class PgDatabase implements Database, SessionRules {
   async needsPinning(connection: Connection): Promise<boolean> {
     if (this.#ownPool && !this.pooled) return false;
     this.#isolation ??= connection
-      .raw("select current_setting('default_transaction_isolation')::text as isolation")
+      .control("select current_setting('default_transaction_isolation')::text as isolation")
       .then((result) => result.rows[0].isolation !== "read committed");
     try {
       return await this.#isolation;

@@ -20,7 +20,7 @@ values (${number}, '${name.replaceAll("'", "''")}', '${checksum}', ${oldestCode}
 }
 
 /** Not per statement: it must be held before anything is looked at, and be gone with the transaction, also behind a pooler. */
-const takeLock: Statement = () =>
+const takeLock =
   "select pg_advisory_xact_lock(hashtextextended('rubicon-saga migrate ' || $1::text, 0))::text as locked";
 
 const findSchema: Statement = () => "select oid::text as found from pg_namespace where nspname = $1::text";
@@ -57,7 +57,7 @@ async function applyMissing(
   const schema = quoteIdentifier(database.schemaName);
   // The user's timeouts are for their own statements; a lock that is waited for here is another replica's migration.
   await connection.raw("set local statement_timeout = 0; set local lock_timeout = 0");
-  await connection.run(takeLock, [database.schemaName]);
+  await connection.raw(takeLock, [database.schemaName]);
   const [found] = await connection.run(findSchema, [database.schemaName]);
   // CREATE SCHEMA IF NOT EXISTS wants the right to create even where there is nothing to do.
   if (found === undefined) await connection.raw(`create schema ${schema}`);

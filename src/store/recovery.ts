@@ -194,14 +194,14 @@ async function appendAll(
 }
 
 async function attempt<T>(connection: Connection, work: () => Promise<T>): Promise<T | undefined> {
-  await connection.raw("savepoint attempt");
+  await connection.control("savepoint attempt");
   try {
     const result = await work();
-    await connection.raw("release savepoint attempt");
+    await connection.control("release savepoint attempt");
     return result;
   } catch (error) {
     if (classifySqlError(error)?.broken !== false) throw error;
-    await connection.raw("rollback to savepoint attempt");
+    await connection.control("rollback to savepoint attempt");
     return undefined;
   }
 }

@@ -146,7 +146,7 @@ class PgStepTransaction implements OpenStepTransaction {
   /** The row is in, so the number is ours if we commit. CRASH: before the commit all is undone, after it all is there. */
   async #settle(written: NewRow, appended: AppendedRow): Promise<Committed> {
     try {
-      const { command } = await this.#connection.raw("commit");
+      const { command } = await this.#connection.control("commit");
       if (command === "COMMIT") return { kind: "committed", written, appended };
       return { kind: "undone", error: new StoreError("store.unavailable", "the server rolled the transaction back") };
     } catch (error) {
@@ -179,7 +179,7 @@ class PgStepTransaction implements OpenStepTransaction {
 
   async rollback(): Promise<void> {
     this.#over = true;
-    await this.#connection.raw("rollback").then(
+    await this.#connection.control("rollback").then(
       () => this.#connection.release(),
       () => this.#connection.release(true),
     );

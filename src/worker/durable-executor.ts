@@ -232,7 +232,8 @@ class DurableHooks implements ExecutorHooks {
 
   async #beginIn(tx: NonNullable<StartOptions["tx"]>, start: RunStart) {
     const begun = await this.#journal.startIn(tx, start);
-    if (begun.created && begun.header.startAt <= this.#journal.now()) this.#arrivals.expect(begun.header.key);
+    // One that is for later, too: workers have to hear until when they may sleep.
+    if (begun.created) this.#arrivals.expect(begun.header.key);
     return begun;
   }
 

@@ -53,6 +53,8 @@ export interface WorkerHealth {
 }
 
 const forgetEveryMs = 60_000;
+/** Before a run is looked at again that is this worker's and could not be taken up. */
+const adoptAgainMs = 5_000;
 /** After the last body's grace: for what is still to be written, while the database answers. */
 const closeWithinMs = 5_000;
 
@@ -67,6 +69,8 @@ export class Worker {
   /** By token: the pokes that its drive was told of. */
   #pokes = new Map<string, number>();
   #strays = new Set<string>();
+  /** Runs by token that could not be taken up, and until when (monotonic) they are left alone. */
+  readonly #unadoptable = new Map<string, { readonly againAt: number }>();
   #stopping = false;
 
   constructor(parts: WorkerParts) {
@@ -260,11 +264,17 @@ export class Worker {
   }
 
   #adopt(run: OwnedRun): void {
-    if (this.#stopping) return;
-    this.#recovering
-      .adopt(run)
-      .catch((error: unknown) =>
-        this.#parts.logger.warn({ err: error, runId: run.runId }, "a run of this worker could not be taken up"),
-      );
+    const { clock, logger } = this.#parts;
+    const failed = this.#unadoptable.get(run.token);
+    if (this.#stopping || (failed !== undefined && clock.monotonic() < failed.againAt)) return;
+    this.#recovering.adopt(run).then(
+      () => this.#unadoptable.delete(run.token),
+      (error: unknown) => {
+        // A journal that can't be read stays so until somebody mends it: one line, and a look now and then.
+        if (failed === undefined)
+          logger.warn({ err: error, runId: run.runId }, "a run of this worker could not be taken up");
+        this.#unadoptable.set(run.token, { againAt: clock.monotonic() + adoptAgainMs });
+      },
+    );
   }
 }

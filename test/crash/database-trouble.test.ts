@@ -216,6 +216,18 @@ describe("a server that answers, but not as it should", () => {
     });
   });
 
+  test("cut off without a word: what it was asked is asked again on another connection", async () => {
+    const wire = await wireTo(bench.database.url);
+    const executor = await bench.executor({ database: wire.url });
+    await throughTrouble(executor, {
+      begin: () => wire.silence(),
+      noticed: () => !executor.health!.firm,
+      end: () => wire.heal(),
+    });
+    await bench.closeAll();
+    await wire.close();
+  });
+
   test("out of connections (53300): what needs one waits", async () => {
     const role = `app_${bench.database.name}`;
     const at = new URL(bench.database.url);

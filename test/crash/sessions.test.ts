@@ -31,9 +31,11 @@ describe("PG-1: all sessions are ended", () => {
       // Inside S1, twice: once without a query in flight, once in a transaction.
       const inside = gate();
       let held = 0;
-      bench.on.S1 = () => {
+      bench.on.S1 = async ({ tx }) => {
         held += 1;
-        return inside.promise;
+        await inside.promise;
+        // Where there is a transaction, its body hears of the loss itself.
+        await tx?.query("select 1");
       };
       const plain = await executor.start(bench.saga("three"), undefined);
       const ledger = await executor.start(bench.saga("ledger"), undefined);

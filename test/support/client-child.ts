@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { durableExecutor } from "rubicon-saga";
 import { sagas } from "../crash/told-sagas.js";
 
-const { database, outside } = JSON.parse(process.env["RUBICON_TEST"]!);
+const { database, outside } = JSON.parse(process.env.RUBICON_TEST!);
 const known = sagas(outside);
 const client = await durableExecutor({ sagas: known, database, worker: false });
 

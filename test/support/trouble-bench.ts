@@ -9,6 +9,7 @@ import {
   pivot,
   type RunTools,
   step,
+  type Transaction,
   type WorkerOptions,
 } from "rubicon-saga";
 import { Outside } from "./outside.js";
@@ -26,7 +27,7 @@ export interface LogLine {
 }
 
 /** Called by each forward body once the call is noted; what it gives is dropped. */
-type Behaviour = (tools: RunTools) => unknown;
+type Behaviour = (tools: RunTools & { readonly tx?: Transaction }) => unknown;
 
 export class TroubleBench implements AsyncDisposable {
   readonly database: FreshDatabase;

@@ -116,6 +116,16 @@ describe("retry", () => {
     expect(run.retried()).toMatch(`it ended ${status}, which is consistent`);
   });
 
+  test("a run that was given back, though nothing of it failed, is due now", () => {
+    const run = story("c1");
+    run.append([{ kind: "parked", until: run.now + 60_000 }]).retried();
+    expect(run.lastKinds).toEqual(["retried"]);
+    expect(run.row.dueAt).toBeLessThanOrEqual(run.now);
+    // It is due as it is.
+    const due = story("c1");
+    expect(due.append([{ kind: "parked", until: due.now }]).retried()).toMatch("nothing of it has failed");
+  });
+
   test("is refused where nothing has failed and nothing waits", () => {
     expect(new Story("c1").retried()).toMatch("nothing of it has failed");
     expect(story("c1 c2").returns().retried()).toMatch("nothing of it has failed");
