@@ -13,6 +13,8 @@ export interface Told {
   readonly heed?: boolean;
   /** Count up in small waits, telling the outside the count when the signal is aborted. */
   readonly loops?: number;
+  /** Then return in good order. */
+  readonly returns?: boolean;
 }
 
 const quick = { firstDelay: 20, maxDelay: 100 } as const;
@@ -57,6 +59,7 @@ export function sagas(outside: string) {
         count,
         reason: reason instanceof StepAborted ? reason.reason : String(reason),
       });
+      if (told.returns) return;
       tools.signal.throwIfAborted();
     }
   };
@@ -77,7 +80,7 @@ export function sagas(outside: string) {
       retry: { ...quick, ...(options.maxAttempts === undefined ? {} : { maxAttempts: options.maxAttempts }) },
       compensationRetry: quick,
       timeout: options.timeout ?? 60_000,
-      grace: options.grace ?? 100,
+      grace: options.grace ?? 500,
     });
 
   return [
@@ -89,7 +92,8 @@ export function sagas(outside: string) {
       steps: [step({ name: "S1", run: async (_context: object) => {}, nothingToUndo: true })],
     }),
     defineSaga({ name: "once", version: 1, steps: [told("S1", { maxAttempts: 1, timeout: 3_000 }), told("S2")] }),
-    defineSaga({ name: "thrice", version: 1, steps: [told("S1", { maxAttempts: 3 }), told("S2")] }),
+    defineSaga({ name: "five-times", version: 1, steps: [told("S1", { maxAttempts: 5, timeout: 5_000 }), told("S2")] }),
+    defineSaga({ name: "thrice", version: 1, steps: [told("S1", { maxAttempts: 3, timeout: 5_000 }), told("S2")] }),
     defineSaga({
       name: "short",
       version: 1,
