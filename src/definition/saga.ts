@@ -2,7 +2,7 @@
 // `step` and `define-saga`; here everything is already checked.
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Shape } from "./shape.js";
+import type { ElementKind, Shape } from "./shape.js";
 
 /** Partial retry options of a step, in milliseconds. What is absent is filled in from the executor and the defaults. */
 export interface RetryOverride {
@@ -70,6 +70,7 @@ export interface AttemptPolicy {
 export interface StepDefinition {
   readonly name: string;
   readonly pivot: boolean;
+  /** The body of a step. Of other elements what has to be computed: how long to sleep, the items, the child's input. */
   readonly run: (context: any, tools: any) => unknown;
   readonly compensate?: (context: any, undo: any) => unknown;
   readonly nothingToUndo: boolean;
@@ -86,6 +87,34 @@ export interface StepDefinition {
   readonly classifyError?: (error: unknown) => Classification;
   readonly policy?: AttemptPolicy;
   readonly transaction: boolean;
+  /** Absent: a step, whose `run` is its body. */
+  readonly element?: ElementKind;
+  /** Of a step: whether it runs at all. Pure; its verdict is recorded. */
+  readonly when?: (context: any) => unknown;
+  /** Members of one `parallel` share it: its place in the list as it was written, from 0. */
+  readonly parallel?: number;
+  readonly wait?: SignalWait;
+  readonly each?: EachItem;
+  /** The saga that a `child` element runs; `run` then gives its input. */
+  readonly child?: SagaDefinition;
+}
+
+/** What a `signal` element waits for. */
+export interface SignalWait {
+  readonly signal: string;
+  readonly payload?: StandardSchemaV1;
+  /** Counted from the first wait, in milliseconds; absent: without limit. */
+  readonly withinMs?: number;
+  /** `fail`: no signal in time is a terminal, definite failure. Default: a value that the saga can branch on. */
+  readonly onTimeout: "give" | "fail";
+}
+
+/** What an `each` element does with each item of the list that its `run` gives. */
+export interface EachItem {
+  /** Its functions get the item as their context; its name is not used. */
+  readonly step: StepDefinition;
+  /** How many items may be under way at once, from 1. */
+  readonly concurrency: number;
 }
 
 /** A saga, defined and frozen. */

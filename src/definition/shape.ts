@@ -4,6 +4,9 @@
 /** Where a step stands relative to the pivot decides its kind; it is never written down (1.1). */
 export type StepKind = "compensatable" | "pivot" | "retriable";
 
+/** What an element of the list is, where it is not a plain step. */
+export type ElementKind = "sleep" | "signal" | "each" | "child";
+
 export interface StepShape {
   readonly name: string;
   readonly kind: StepKind;
@@ -11,6 +14,14 @@ export interface StepShape {
   readonly undone: boolean;
   /** Whether its SQL and its entry commit in one transaction: it is never in doubt (1.10). */
   readonly transactional: boolean;
+  /** Absent: a step with a body of its own. */
+  readonly element?: ElementKind;
+  /** The name of the signal that a `signal` element waits for. */
+  readonly signal?: string;
+  /** Elements with the same number run at once; they stand side by side in the list. Absent: alone. */
+  readonly parallel?: number;
+  /** Whether it runs is decided when its turn comes, and recorded. */
+  readonly conditional?: true;
 }
 
 /** The ordered steps of a saga. Any difference in it is another shape, and such runs wait for a worker that has it (1.9). */
@@ -20,7 +31,16 @@ export interface Shape {
 
 /** The canonical text of a shape: equal shapes have equal texts. What its hash is taken of. */
 export function shapeText(shape: Shape): string {
-  return JSON.stringify(shape.steps.map((step) => [step.name, step.kind, step.undone, step.transactional]));
+  return JSON.stringify(shape.steps.map((step) => [...plainText(step), ...elementText(step)]));
+}
+
+function plainText(step: StepShape): readonly unknown[] {
+  return [step.name, step.kind, step.undone, step.transactional];
+}
+
+function elementText({ element, signal, parallel, conditional }: StepShape): readonly unknown[] {
+  const plain = element === undefined && parallel === undefined && conditional === undefined;
+  return plain ? [] : [element ?? "step", signal ?? null, parallel ?? null, conditional ?? false];
 }
 
 /** The readable difference between the shape a run was started with and another one, a line each; empty when equal. */
