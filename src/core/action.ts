@@ -17,13 +17,33 @@ export interface AskWhether {
   readonly step: string;
 }
 
+/** Call one of an element's pure functions, or its schema: nothing outside is touched. */
+export interface Compute {
+  readonly kind: "compute";
+  readonly step: string;
+  /** Whether a step runs, how long a sleep lasts, which items, a child's input; whether the first signal in line fits. */
+  readonly what: "when" | "for" | "over" | "input" | "payload";
+  /** From 1. */
+  readonly attempt: number;
+}
+
+/**
+ * Read what became of a step's child, so that the next decision knows: going forward it is started where it does not exist
+ * yet, rolling back it is stopped, or undone.
+ */
+export interface LookAtChild {
+  readonly kind: "look";
+  readonly step: string;
+  readonly direction: Direction;
+}
+
 /** Write these entries, in one row, before anything else is done. */
 export interface Append {
   readonly kind: "append";
   readonly entries: readonly Entry[];
 }
 
-/** Nothing can be done before `until`: milliseconds since the epoch, database time. */
+/** Nothing more can be begun before `until`, or before what is under way ends: milliseconds since the epoch, database time. */
 export interface Wait {
   readonly kind: "wait";
   readonly until: number;
@@ -34,7 +54,7 @@ export interface Ended {
   readonly kind: "ended";
 }
 
-export type Action = RunBody | AskWhether | Append | Wait | Ended;
+export type Action = RunBody | AskWhether | Compute | LookAtChild | Append | Wait | Ended;
 
 /** An action that has an outcome. */
-export type Attempted = RunBody | AskWhether;
+export type Attempted = RunBody | AskWhether | Compute;

@@ -1,12 +1,14 @@
 // WHAT HAPPENS NEXT: the saga's rules, a pure function of shape, state, clock and policies. Read it beside
-// design/1-semantics.md; each branch names its section. It decides for an owner with nothing under way in its own hands.
+// design/1-semantics.md; each branch names its section. It decides for the owner, who says which bodies it has in hand.
 
 import type { Shape, StepShape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { Action, Append } from "./action.js";
-import type { Cause, EndStatus, Entry } from "./entry.js";
-import type { DecideContext, RetryPolicy, StepPolicy } from "./policies.js";
-import { type AttemptsState, nextForward, nextOwed, type RunState, type StepState } from "./state.js";
+import { decideChild, undoChild } from "./decide-child.js";
+import { type Cause, type EndStatus, type Entry, farFuture } from "./entry.js";
+import { type DecideContext, policyOf, type RetryPolicy, type StepPolicy } from "./policies.js";
+import type { AttemptsState, RunState, StepState, Unit } from "./state.js";
+import { nextOwed, stageOf, toCompute } from "./units.js";
 
 export function decide(shape: Shape, state: RunState, context: DecideContext): Action {
   if (state.finished !== undefined) return { kind: "ended" };
@@ -14,26 +16,88 @@ export function decide(shape: Shape, state: RunState, context: DecideContext): A
 }
 
 function goForward(shape: Shape, state: RunState, context: DecideContext): Action {
+  const { busy = [] } = context;
+  const stage = stageOf(shape, state);
+  const turn = whyTurn(state, stage, context);
+  // 1.3: the turn, and the end, are written when nothing forward is under way; what is to end was told to.
+  if (turn !== undefined) return busy.length > 0 ? forever : turn;
+  // An operator settled what is in hand: it ends before anything else begins.
+  if (busy.some((name) => stage.every((unit) => unit.name !== name))) return forever;
+  // 1.10: the pivot's body does not start unless its entry is in the journal; a transactional one's commits with it.
+  const [first] = stage;
+  if (first!.kind === "pivot" && !first!.transactional && !state.pivotEntered)
+    return append({ kind: "pivot_entered", step: first!.name });
+  const actions = stage.filter(({ name }) => !busy.includes(name)).map((unit) => advance(unit, state, context));
+  return actions.find(({ kind }) => kind !== "wait") ?? soonest(actions, state, context);
+}
+
+/** What ends the forward way, or turns the saga back. */
+function whyTurn(state: RunState, stage: readonly Unit[], context: DecideContext): Append | undefined {
   // 1.7: an ask that won its number beats completion, failure and deadline.
   if (state.cancel !== undefined) return turnBack("cancel");
-  const step = nextForward(shape, state);
   // 1.9: a last step that returned beats the deadline.
-  if (step === undefined) return append({ kind: "finished", status: "completed" });
-  const failed = state.steps[step.name]!.failed;
-  if (failed !== undefined) return afterFailure(step, failed);
+  if (stage.length === 0) return append({ kind: "finished", status: "completed" });
+  const failed = stage.find(({ name }) => state.steps[name]!.failed !== undefined);
+  if (failed !== undefined) return afterFailure(failed, state.steps[failed.name]!.failed!);
   // 1.9: the deadline loses to a `pivot_entered` by number.
-  const { deadlineAt } = context.policies;
-  if (!state.pivotEntered && context.now >= deadlineAt) return turnBack("deadline");
-  // 1.10: the pivot's body does not start unless its entry is in the journal; a transactional one's commits with it.
-  if (step.kind === "pivot" && !step.transactional && !state.pivotEntered)
-    return append({ kind: "pivot_entered", step: step.name });
-  const action = tryStep(step, state.steps[step.name]!, context);
-  if (action.kind !== "wait" || state.pivotEntered) return action;
-  return { kind: "wait", until: Math.min(action.until, deadlineAt) };
+  return !state.pivotEntered && context.now >= context.policies.deadlineAt ? turnBack("deadline") : undefined;
+}
+
+const forever: Action = { kind: "wait", until: farFuture };
+
+/** Nothing can be begun: until the first of what is waited for, or the deadline. */
+function soonest(actions: readonly Action[], state: RunState, { policies }: DecideContext): Action {
+  const untils = actions.map((action) => (action as Extract<Action, { readonly kind: "wait" }>).until);
+  return { kind: "wait", until: Math.min(farFuture, ...untils, ...(state.pivotEntered ? [] : [policies.deadlineAt])) };
+}
+
+/** What is next for one of the units that may run beside each other. */
+function advance(unit: Unit, state: RunState, context: DecideContext): Action {
+  const step = state.steps[unit.name]!;
+  if (toCompute(unit, state) !== undefined) return compute(unit, state, context);
+  switch (unit.element) {
+    case "sleep":
+      return after(step.waitUntil!, context, append({ kind: "timer_fired", step: unit.name }));
+    case "signal":
+      return awaitSignal(unit, step, context);
+    case "child":
+      return decideChild(unit, context);
+    default:
+      return tryStep(unit, step, context);
+  }
+}
+
+/** A pure function of the definition's, tried again within the step's own budget when it throws. */
+function compute(unit: Unit, state: RunState, context: DecideContext): Action {
+  const { forward } = state.steps[unit.name]!;
+  const policy = policyOf(context.policies, unit);
+  if (isSpent(forward, policy.retry, context)) return fail(unit, state.steps[unit.name]!, policy);
+  const what = toCompute(unit, state)!;
+  return after(forward.retryAt, context, { kind: "compute", step: unit.name, what, attempt: forward.attempts + 1 });
+}
+
+/** The deadline counts from the first wait; a signal that is in line already beats it. */
+function awaitSignal(unit: Unit, step: StepState, context: DecideContext): Action {
+  const { withinMs = farFuture, failsOnTimeout } = policyOf(context.policies, unit);
+  const { name } = unit;
+  if (step.waitUntil === undefined)
+    return append({ kind: "signal_awaited", step: name, until: Math.min(context.now + withinMs, farFuture) });
+  const error = {
+    name: "SignalTimeoutError",
+    code: "signal.timed_out",
+    message: `no signal "${unit.signal}" came in time for step "${name}"`,
+  };
+  return after(
+    step.waitUntil,
+    context,
+    failsOnTimeout === true
+      ? append({ kind: "step_failed", step: name, attempts: 1, error, doubt: "definite" })
+      : append({ kind: "signal_timed_out", step: name }),
+  );
 }
 
 /** 1.1, last column of the table; 1.5 for a pivot in doubt. */
-function afterFailure(step: StepShape, failed: "definite" | "in_doubt"): Action {
+function afterFailure(step: StepShape, failed: "definite" | "in_doubt"): Append {
   switch (step.kind) {
     case "compensatable":
       return turnBack("failure");
@@ -45,8 +109,8 @@ function afterFailure(step: StepShape, failed: "definite" | "in_doubt"): Action 
 }
 
 /** 1.5, going forward. */
-function tryStep(shape: StepShape, step: StepState, context: DecideContext): Action {
-  const policy = context.policies.steps[shape.name]!;
+function tryStep(shape: Unit, step: StepState, context: DecideContext): Action {
+  const policy = policyOf(context.policies, shape);
   const spent = step.final || isSpent(step.forward, policy.retry, context);
   const askable = step.doubt && policy.maxAsks > 0;
   // A step in doubt is asked about instead of being run again; a pivot also before it counts as in doubt for good.
@@ -68,10 +132,13 @@ function tryStep(shape: StepShape, step: StepState, context: DecideContext): Act
 
 /** 1.8, and 1.5 for a step in doubt. */
 function rollBack(shape: Shape, state: RunState, context: DecideContext): Action {
+  // One after the other: what an operator settled, or put behind another one, ends first.
+  if ((context.busy ?? []).length > 0) return forever;
   const owed = nextOwed(shape, state);
   if (owed === undefined) return append({ kind: "finished", status: rolledBackStatus(state, state.rollback!) });
+  if (owed.element === "child") return undoChild(owed, context);
   const step = state.steps[owed.name]!;
-  const policy = context.policies.steps[owed.name]!;
+  const policy = policyOf(context.policies, owed);
   if (isSpent(step.undo, policy.compensationRetry, context))
     return append({
       kind: "compensation_failed",

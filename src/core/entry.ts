@@ -10,6 +10,9 @@ export interface StoredValue {
   readonly text: string;
 }
 
+/** The last instant that a date can hold: the year 275760. What waits without a limit waits until then. */
+export const farFuture = 8_640_000_000_000_000;
+
 /** Which of a step's two bodies an entry is about. Counters are kept per (step, direction). */
 export type Direction = "forward" | "compensate";
 
@@ -47,8 +50,94 @@ export interface HandedOver {
 /** The owner gives the run up with nothing under way, because nothing can be done before `until`. */
 export interface Parked {
   readonly kind: "parked";
-  /** Milliseconds since the epoch, database time. */
+  /** Milliseconds since the epoch, database time; {@link farFuture}: until somebody else writes. */
   readonly until: number;
+}
+
+/** Whether a conditional step runs. One that does not is done, gives nothing and has nothing to undo. */
+export interface ConditionDecided {
+  readonly kind: "condition_decided";
+  readonly step: string;
+  readonly holds: boolean;
+}
+
+/** A sleep began; the instant of waking never moves. */
+export interface TimerStarted {
+  readonly kind: "timer_started";
+  readonly step: string;
+  readonly until: number;
+}
+
+export interface TimerFired {
+  readonly kind: "timer_fired";
+  readonly step: string;
+}
+
+/** Written by its sender, whether or not anybody waits for it yet. */
+export interface SignalReceived {
+  readonly kind: "signal_received";
+  readonly signal: string;
+  readonly payload: StoredValue;
+  /** Another signal of that name with the same key is a duplicate. */
+  readonly dedupeKey?: string;
+}
+
+/** The first wait for a signal: the deadline counts from here. */
+export interface SignalAwaited {
+  readonly kind: "signal_awaited";
+  readonly step: string;
+  /** {@link farFuture} when there is no deadline. */
+  readonly until: number;
+}
+
+/** The first signal that was waiting in line is the one that the step got. */
+export interface SignalConsumed {
+  readonly kind: "signal_consumed";
+  readonly step: string;
+  /** The number of the row that brought the signal. */
+  readonly received: number;
+  /** As the schema made it. */
+  readonly payload: StoredValue;
+}
+
+/** The first signal in line did not fit the schema; the step goes on waiting. */
+export interface SignalRejected {
+  readonly kind: "signal_rejected";
+  readonly step: string;
+  readonly received: number;
+  readonly error: ErrorRecord;
+}
+
+export interface SignalTimedOut {
+  readonly kind: "signal_timed_out";
+  readonly step: string;
+}
+
+/** The list that a step is done for, once and for all. Its items are steps of their own, named `step/0`, `step/1`, … */
+export interface ItemsListed {
+  readonly kind: "items_listed";
+  readonly step: string;
+  /** A stored list. */
+  readonly items: StoredValue;
+  readonly count: number;
+  /** How many may be under way at once. */
+  readonly concurrency: number;
+}
+
+/** The child's run begins to exist after this: its id and input are settled. */
+export interface ChildStarted {
+  readonly kind: "child_started";
+  readonly step: string;
+  readonly runId: string;
+  readonly input: StoredValue;
+}
+
+/** The parent's owner has read how its child ended. One that did not complete is followed by `step_failed`. */
+export interface ChildFinished {
+  readonly kind: "child_finished";
+  readonly step: string;
+  readonly status: EndStatus;
+  readonly output?: StoredValue;
 }
 
 export interface StepCompleted {
@@ -124,6 +213,12 @@ export interface CompensationFailed {
   readonly error: ErrorRecord;
 }
 
+/** A parent that rolls back takes back what its completed child did; the child rolls back in its turn. */
+export interface Recalled {
+  readonly kind: "recalled";
+  readonly by: string;
+}
+
 export interface CancelRequested {
   readonly kind: "cancel_requested";
   readonly by: string;
@@ -163,6 +258,17 @@ export type Entry =
   | TakenUp
   | HandedOver
   | Parked
+  | ConditionDecided
+  | TimerStarted
+  | TimerFired
+  | SignalReceived
+  | SignalAwaited
+  | SignalConsumed
+  | SignalRejected
+  | SignalTimedOut
+  | ItemsListed
+  | ChildStarted
+  | ChildFinished
   | StepCompleted
   | AttemptFailed
   | Reconciled
@@ -171,6 +277,7 @@ export type Entry =
   | RollbackStarted
   | StepCompensated
   | CompensationFailed
+  | Recalled
   | CancelRequested
   | CancelRefused
   | Resolved

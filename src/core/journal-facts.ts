@@ -109,6 +109,8 @@ function readOwn(shape: Shape, facts: JournalFacts, entry: Entry): JournalFacts 
       return readRetried(reopened(facts));
     case "finished":
       return { ...undriven(facts), finished: entry.status };
+    default:
+      return facts;
   }
 }
 

@@ -3,7 +3,8 @@
 import type { Shape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { Cause, EndStatus, StoredValue } from "./entry.js";
-import { nextForward, owedSteps, type RunState } from "./state.js";
+import type { RunState } from "./state.js";
+import { owedSteps, stageOf } from "./units.js";
 
 export interface EndOfRun {
   readonly status: EndStatus;
@@ -44,6 +45,7 @@ export function endOf(shape: Shape, state: RunState): EndOfRun | undefined {
 /** The error worth showing first: of the failed step, or of what is being tried again. */
 export function presentError(shape: Shape, state: RunState): ErrorRecord | undefined {
   if (state.failure !== undefined) return state.failure.error;
-  const step = nextForward(shape, state);
-  return step === undefined ? undefined : state.steps[step.name]!.forward.lastError;
+  return stageOf(shape, state)
+    .map(({ name }) => state.steps[name]!.forward.lastError)
+    .find((error) => error !== undefined);
 }

@@ -1,6 +1,10 @@
 // WHAT THE WORKER'S OWN DEFINITION ADDS TO A DECISION: budgets, timeouts, whether there is a `reconcile`. Not part of the
 // journal, so that a deploy may change it (design 1.2, 1.6).
 
+import type { ErrorRecord } from "../errors/error-record.js";
+import type { Direction, EndStatus, StoredValue } from "./entry.js";
+import type { Unit } from "./state.js";
+
 /** When and how often to try again. */
 export interface RetryPolicy {
   /** Executions, not retries: 3 means 3. From 1; `Infinity` allowed. */
@@ -18,9 +22,14 @@ export interface StepPolicy {
   readonly maxAsks: number;
   /** How long an attempt can last: its timeout and its grace, in milliseconds. `Infinity` allowed. */
   readonly attemptMs: number;
+  /** How long to wait for a signal, in milliseconds; absent: without limit. */
+  readonly withinMs?: number;
+  /** That no signal in time fails the step for good. */
+  readonly failsOnTimeout?: boolean;
 }
 
 export interface Policies {
+  /** By the names of elements; for the items of one, by its name followed by "/". */
   readonly steps: Readonly<Record<string, StepPolicy>>;
   /** Crashes in a row that end a step whose attempts are unlimited. */
   readonly maxCrashes: number;
@@ -33,6 +42,22 @@ export interface DecideContext {
   /** Milliseconds since the epoch, database time. */
   readonly now: number;
   readonly policies: Policies;
+  /** The units whose bodies the owner has in hand, apart from the one whose outcome it records. Default: none. */
+  readonly busy?: readonly string[];
+  /** What the owner has read of its children since it was last told of something; by step. Default: nothing. */
+  readonly children?: Readonly<Record<string, ChildLook>>;
+}
+
+/** What became of a child when it was looked at, going in that direction. */
+export interface ChildLook {
+  readonly direction: Direction;
+  /** Absent while it is live. */
+  readonly ended?: { readonly status: EndStatus; readonly output?: StoredValue; readonly error?: ErrorRecord };
+}
+
+/** The policy of a unit. */
+export function policyOf(policies: Policies, unit: Unit): StepPolicy {
+  return policies.steps[unit.of === undefined ? unit.name : `${unit.of}/`]!;
 }
 
 /** A wait up to this long is spent in process; a longer one parks the run (1.6). */

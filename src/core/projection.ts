@@ -3,7 +3,8 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { EndStatus, Entry } from "./entry.js";
-import { nextForward, nextOwed, owedSteps, type RunState } from "./state.js";
+import type { RunState } from "./state.js";
+import { nextOwed, owedSteps, stageOf } from "./units.js";
 
 /** The statuses of 1.4. `blocked` is derived by the reader and never stored. */
 export type RunStatus = "pending" | "running" | "waiting" | "compensating" | EndStatus;
@@ -43,13 +44,13 @@ export function statusOf(state: RunState): RunStatus {
   return state.parked ? "waiting" : "running";
 }
 
+/** Of what runs side by side, the most. */
 export function crashesInARow(shape: Shape, state: RunState): number {
   if (state.rollback !== undefined) {
     const owed = nextOwed(shape, state);
     return owed === undefined ? 0 : state.steps[owed.name]!.undo.crashes;
   }
-  const step = nextForward(shape, state);
-  return step === undefined ? 0 : state.steps[step.name]!.forward.crashes;
+  return Math.max(0, ...stageOf(shape, state).map(({ name }) => state.steps[name]!.forward.crashes));
 }
 
 const touching: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
@@ -57,6 +58,8 @@ const touching: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "handed_over",
   "parked",
   "rollback_started",
+  "signal_received",
+  "recalled",
   "cancel_requested",
   "cancel_refused",
   "resolved",

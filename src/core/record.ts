@@ -4,12 +4,15 @@
 import type { Shape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { AbortReason } from "../errors/step-errors.js";
-import type { Attempted, RunBody } from "./action.js";
+import type { Attempted, Compute, RunBody } from "./action.js";
 import { backoffMs } from "./backoff.js";
 import { decide, executions } from "./decide.js";
 import type { Entry, StoredValue } from "./entry.js";
-import { type DecideContext, parkAfterMs, type StepPolicy } from "./policies.js";
-import { foldEntries, isOwed, type RunState } from "./state.js";
+import { foldEntries } from "./fold.js";
+import { type DecideContext, parkAfterMs, policyOf, type StepPolicy } from "./policies.js";
+import { computedEntry, type Computed } from "./record-computed.js";
+import type { RunState, Unit } from "./state.js";
+import { isOwed, pendingSignal, unitOf } from "./units.js";
 
 /** It returned, also within its grace. For `reconcile`: it happened, and this is what it gave. */
 export interface Returned {
@@ -38,7 +41,7 @@ export interface Answered {
   readonly answer: "not_happened" | "cannot_tell";
 }
 
-export type Outcome = Returned | Threw | Answered;
+export type Outcome = Returned | Threw | Answered | Computed;
 
 export interface RecordContext extends DecideContext {
   /** In [0, 1): spreads the delays. */
@@ -46,6 +49,8 @@ export interface RecordContext extends DecideContext {
   readonly worker: string;
   /** The worker takes no more work: what is not under way is given back. */
   readonly stopping: boolean;
+  /** An attempt that the stop aborted may have happened, which only the hand-over of the whole run can say. Default: none. */
+  readonly givenUp?: boolean;
 }
 
 /**
@@ -72,12 +77,15 @@ export function settle(
   context: RecordContext,
 ): readonly Entry[] {
   const row = [...entries];
+  const busy = (context.busy ?? []).length > 0;
   for (;;) {
     const next = foldEntries(shape, state, row, context.now);
     if (next.owner === undefined) return row;
+    if (context.givenUp === true) return busy ? row : [...row, { kind: "handed_over", worker: context.worker }];
     const action = decide(shape, next, context);
     if (action.kind === "append" && !(context.stopping && action.entries[0]?.kind === "pivot_entered"))
       row.push(...action.entries);
+    else if (busy) return row;
     else if (context.stopping)
       return [...row, { kind: "parked", until: action.kind === "wait" ? action.until : context.now }];
     else if (action.kind === "wait" && action.until - context.now >= parkAfterMs)
@@ -91,11 +99,11 @@ function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outco
   // What a lost owner's abort made of an attempt is nobody's to tell: the next owner counts it as in doubt (1.3).
   if (state.finished !== undefined || (outcome.kind === "threw" && outcome.aborted === "lost")) return true;
   const step = state.steps[action.step]!;
-  const stepShape = shape.steps.find((candidate) => candidate.name === action.step)!;
-  if (state.rollback !== undefined) return !isOwed(stepShape, step) || step.undoFailed !== undefined;
+  const unit = unitOf(shape, state, action.step);
+  if (state.rollback !== undefined) return !isOwed(unit, step) || step.undoFailed !== undefined;
   if (step.done !== undefined || step.failed !== undefined) return true;
   // 1.10: a transactional step whose saga was asked to stop is undone by its own transaction, and was never attempted.
-  return stepShape.transactional && outcome.kind === "returned" && state.cancel !== undefined;
+  return unit.transactional && outcome.kind === "returned" && state.cancel !== undefined;
 }
 
 function ownEntries(
@@ -104,11 +112,16 @@ function ownEntries(
   action: Attempted,
   outcome: Outcome,
   context: RecordContext,
-): Entry[] {
-  const policy = context.policies.steps[action.step]!;
+): readonly Entry[] {
+  const unit = unitOf(shape, state, action.step);
+  const policy = policyOf(context.policies, unit);
   if (action.kind === "reconcile") return answerEntries(state, action.step, outcome, policy, context);
-  if (outcome.kind === "threw") return [failure(shape, state, action, outcome, policy, context)];
-  if (outcome.kind === "answered") throw new TypeError("a body returns or throws; only reconcile answers");
+  if (outcome.kind === "computed") return [computedEntry(unit, state, outcome, context.now)];
+  if (outcome.kind === "threw") {
+    if (action.kind === "run") return failure(unit, state, action, outcome, policy, context);
+    return computingFailed(unit, state, action, outcome, policy, context);
+  }
+  if (outcome.kind === "answered" || action.kind === "compute") throw new TypeError("a body returns or throws");
   if (action.direction === "compensate")
     return [{ kind: "step_compensated", step: action.step, attempt: action.attempt }];
   const completed: Entry = {
@@ -117,10 +130,7 @@ function ownEntries(
     output: outcome.output,
     attempt: action.attempt,
   };
-  const entersPivot = shape.steps.some(
-    (step) => step.name === action.step && step.kind === "pivot" && step.transactional,
-  );
-  return entersPivot ? [{ kind: "pivot_entered", step: action.step }, completed] : [completed];
+  return unit.kind === "pivot" && unit.transactional ? [{ kind: "pivot_entered", step: action.step }, completed] : [completed];
 }
 
 function answerEntries(
@@ -156,28 +166,47 @@ function answerEntries(
   ];
 }
 
+/** A pure function threw, or the saga was told to stop in the middle of it: nothing can have happened. */
+function computingFailed(
+  unit: Unit,
+  state: RunState,
+  action: Compute,
+  threw: Threw,
+  policy: StepPolicy,
+  context: RecordContext,
+): readonly Entry[] {
+  if (threw.aborted !== undefined && threw.aborted !== "timeout") return [];
+  // What does not fit is nobody's attempt: the next signal in line may.
+  if (action.what === "payload")
+    return [
+      { kind: "signal_rejected", step: unit.name, received: pendingSignal(unit, state)!.received, error: threw.error },
+    ];
+  const attempt: RunBody = { kind: "run", step: action.step, direction: "forward", attempt: action.attempt };
+  return failure(unit, state, attempt, { ...threw, happened: "no" }, policy, context);
+}
+
 /** 1.5, 1.6: what a failed attempt comes to. */
 function failure(
-  shape: Shape,
+  unit: Unit,
   state: RunState,
   action: RunBody,
   threw: Threw,
   policy: StepPolicy,
   context: RecordContext,
-): Entry {
+): readonly Entry[] {
   const { step, direction, attempt } = action;
   if (threw.aborted === "shutdown" && (threw.happened === "maybe" || direction === "compensate"))
-    return { kind: "handed_over", worker: context.worker };
+    // What runs beside it may still return: the hand-over is written with the last of them.
+    return (context.busy ?? []).length > 0 ? [] : [{ kind: "handed_over", worker: context.worker }];
   const forward = direction === "forward";
   const before = forward ? state.steps[step]!.forward : state.steps[step]!.undo;
   const retry = forward ? policy.retry : policy.compensationRetry;
-  const counted = threw.counted && (threw.aborted === undefined || threw.aborted === "timeout");
+  const counted = threw.counted && (threw.aborted === undefined || executed.has(threw.aborted));
   const attempts = before.attempts + (counted ? 1 : 0);
   const failures = before.failures + 1;
   const { error } = threw;
-  const stepShape = shape.steps.find((candidate) => candidate.name === step)!;
   // 1.10: whatever a transactional step's error says, its transaction was undone.
-  const doubt = forward && !stepShape.transactional && (state.steps[step]!.doubt || threw.happened === "maybe");
+  const doubt = forward && !unit.transactional && (state.steps[step]!.doubt || threw.happened === "maybe");
   const spent = !threw.retryable || attempts >= retry.maxAttempts;
   const retryAt = context.now + backoffMs(retry, failures, context.random, threw.retryAfterMs);
   const failed = {
@@ -192,10 +221,15 @@ function failure(
     doubt,
     retryAt,
   } as const;
-  if (!forward) return spent ? { kind: "compensation_failed", step, attempts, error } : { ...failed, final: false };
-  // 1.7, 1.9: an ask that is in the journal, or the deadline, is the cause, whatever the attempt that it aborted says.
-  if (!spent || state.cancel !== undefined || threw.aborted === "deadline") return { ...failed, final: false };
+  if (!forward) return [spent ? { kind: "compensation_failed", step, attempts, error } : { ...failed, final: false }];
+  // 1.7, 1.9: an ask that is in the journal, the deadline, or what failed beside it is the cause, whatever the attempt that
+  // it aborted says.
+  const causeStands = state.cancel !== undefined || state.failure !== undefined || threw.aborted === "deadline";
+  if (!spent || causeStands) return [{ ...failed, final: false }];
   // 1.5: a pivot in doubt is asked about before anybody says that it can't be found out.
-  if (stepShape.kind === "pivot" && doubt && policy.maxAsks > 0) return { ...failed, final: true };
-  return { kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite" };
+  if (unit.kind === "pivot" && doubt && policy.maxAsks > 0) return [{ ...failed, final: true }];
+  return [{ kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite" }];
 }
+
+/** Of the reasons to abort an attempt, those after which it is an execution like any other. */
+const executed: ReadonlySet<AbortReason> = new Set<AbortReason>(["timeout", "sibling_failed"]);

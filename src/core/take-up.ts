@@ -2,8 +2,9 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { Entry } from "./entry.js";
+import { foldEntries } from "./fold.js";
 import { crashesInARow } from "./projection.js";
-import { foldEntries, type RunState } from "./state.js";
+import type { RunState } from "./state.js";
 
 /** From this many crashes in a row on, a run is suspected of taking its workers down (1.6). */
 export const suspectAfterCrashes = 2;

@@ -1,8 +1,8 @@
 // WHAT A JOURNAL TELLS A READER: one line an entry, in words (design 4.1). Pure: no colours, no columns, no clock; those are
 // for whoever shows it. Values stay values.
 
-import type { ErrorRecord } from "../errors/error-record.js";
 import type { Entry } from "./entry.js";
+import { because, oneLine, parkedText, span, tellWait } from "./timeline-waits.js";
 
 /** What a line is about: what a reader looks for, and what a terminal may colour. */
 export type TimelineTone =
@@ -77,7 +77,21 @@ function tell(entry: Entry, telling: Telling): Pick<TimelineLine, "tone" | "text
     case "handed_over":
       return { tone: "wait", text: `worker ${entry.worker} stopped and gave the run back` };
     case "parked":
-      return { tone: "wait", text: `parked for ${span(entry.until - telling.at)}` };
+      return { tone: "wait", text: parkedText(entry.until, telling.at) };
+    case "condition_decided":
+    case "timer_started":
+    case "timer_fired":
+    case "signal_received":
+    case "signal_awaited":
+    case "signal_consumed":
+    case "signal_rejected":
+    case "signal_timed_out":
+    case "items_listed":
+    case "child_started":
+    case "child_finished":
+      return tellWait(entry, telling.at);
+    case "recalled":
+      return { tone: "operator", text: `${entry.by} took back what was done` };
     case "step_completed":
       return { tone: "done", text: `${entry.step}${entry.attempt > 1 ? ` (attempt ${entry.attempt})` : ""}` };
     case "attempt_failed":
@@ -152,32 +166,8 @@ function attempts(count: number): string {
   return `${count} ${count === 1 ? "attempt" : "attempts"}`;
 }
 
-/** `: what went wrong`, on one line. */
-function because(error: ErrorRecord | undefined): string {
-  return error === undefined ? "" : `: ${oneLine(`${error.name}: ${error.message}`)}`;
-}
-
 /** ` (why a person did it)`; nothing when no reason was given. */
 function inBrackets(reason: string | undefined): string {
   return reason === undefined || reason === "" ? "" : ` (${oneLine(reason)})`;
 }
 
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
-
-/** A length of time as people say it: `250ms`, `1.5s`, `12m`, `3.5h`, `2d`. */
-function span(ms: number): string {
-  if (!Number.isFinite(ms)) return "ever";
-  const [unitMs, unit] = units.find(([size]) => ms >= size) ?? units.at(-1)!;
-  const digits = unit === "ms" ? 0 : 1;
-  return `${Number((Math.max(0, ms) / unitMs).toFixed(digits))}${unit}`;
-}
-
-const units = [
-  [86_400_000, "d"],
-  [3_600_000, "h"],
-  [60_000, "m"],
-  [1_000, "s"],
-  [1, "ms"],
-] as const;

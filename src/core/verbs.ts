@@ -4,7 +4,9 @@
 import type { Shape } from "../definition/shape.js";
 import { rolledBackStatus } from "./decide.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
-import { foldEntries, isOwed, nextOwed, owedSteps, type RunState } from "./state.js";
+import { foldEntries } from "./fold.js";
+import type { RunState } from "./state.js";
+import { isOwed, isWaiting, nextOwed, owedSteps, stageOf, unitsOf } from "./units.js";
 
 /** The truthful answer to an ask to stop (1.7). */
 export type CancelVerdict =
@@ -62,7 +64,7 @@ export function cancelVerdict(shape: Shape, state: RunState, decision: CancelDec
 export type OperatorDecision = { readonly entries: readonly Entry[] } | { readonly refused: string };
 
 /** 1.4: what failed is tried again with a fresh budget; a run in backoff is tried now. */
-export function decideRetry(state: RunState, by: string, now: number): OperatorDecision {
+export function decideRetry(shape: Shape, state: RunState, by: string, now: number): OperatorDecision {
   const entries: Entry[] = [{ kind: "retried", by }];
   switch (state.finished?.status) {
     case "completed":
@@ -75,15 +77,16 @@ export function decideRetry(state: RunState, by: string, now: number): OperatorD
     case "in_doubt":
       return { entries };
     case undefined:
-      return waits(state, now) ? { entries } : { refused: "nothing of it has failed or is waiting to be tried again" };
+      return waits(shape, state, now) ? { entries } : { refused: "nothing of it has failed or is waiting to be tried again" };
   }
 }
 
-function waits(state: RunState, now: number): boolean {
+function waits(shape: Shape, state: RunState, now: number): boolean {
   // An operator said that the pivot did not happen: its owner has yet to turn, and nothing forward is tried again.
   if (state.rollback === undefined && state.failure !== undefined) return false;
   // Given back because its values could not be read, or because its workers died: nothing need have failed.
-  if (state.parked && state.dueAt > now) return true;
+  const sleeps = state.rollback === undefined && stageOf(shape, state).some((unit) => isWaiting(unit, state));
+  if (state.parked && state.dueAt > now && !sleeps) return true;
   return Object.values(state.steps).some((step) => {
     const tried = state.rollback === undefined ? step.forward : step.undo;
     const open = state.rollback === undefined ? step.done === undefined : !step.undone;
@@ -103,10 +106,11 @@ export interface Resolution {
 
 /** 1.4: a person settled a step. */
 export function decideResolve(shape: Shape, state: RunState, resolution: Resolution): OperatorDecision {
-  const stepShape = shape.steps.find((step) => step.name === resolution.step);
+  const units = unitsOf(shape, state);
+  const stepShape = units.find((step) => step.name === resolution.step);
   if (stepShape === undefined)
     return {
-      refused: `the saga has no step "${resolution.step}"; its steps are ${shape.steps.map((step) => step.name).join(", ")}`,
+      refused: `the saga has no step "${resolution.step}"; its steps are ${units.map((step) => step.name).join(", ")}`,
     };
   const step = state.steps[resolution.step]!;
   const entries: Entry[] = [{ kind: "resolved", ...resolution }];

@@ -2,7 +2,8 @@
 // is a hint: what it finds in the journal decides.
 
 import { projectionOf } from "../core/projection.js";
-import { foldEntries, foldRows, type RunState } from "../core/state.js";
+import { foldEntries, foldRows } from "../core/fold.js";
+import type { RunState } from "../core/state.js";
 import { takeUp } from "../core/take-up.js";
 import { UsageError } from "../errors/usage-errors.js";
 import type { Journal, RunHeader, RunStart } from "../journal/journal.js";

@@ -3,7 +3,8 @@
 
 import type { Entry, StoredValue } from "../core/entry.js";
 import { projectionOf } from "../core/projection.js";
-import { foldEntries, foldRows, initialState, type RunState } from "../core/state.js";
+import { foldEntries, foldRows } from "../core/fold.js";
+import { initialState, type RunState } from "../core/state.js";
 import {
   cancelVerdict,
   decideCancel,
@@ -67,7 +68,7 @@ function answer(header: RunHeader, state: RunState, decision: ReturnType<typeof 
 
 /** @throws RunNotFoundError, UsageError `retry.not_applicable` */
 export function retry(operating: Operating, runId: string, by: string): Promise<void> {
-  return operate(operating, runId, "retry", (run) => decideRetry(run.state, by, operating.journal.now()));
+  return operate(operating, runId, "retry", (run) => decideRetry(run.header.shape, run.state, by, operating.journal.now()));
 }
 
 /** @throws RunNotFoundError, UsageError `resolve.not_applicable` */

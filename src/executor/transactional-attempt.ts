@@ -3,7 +3,7 @@
 
 import type { RunBody } from "../core/action.js";
 import { record, type Threw } from "../core/record.js";
-import { foldRows } from "../core/state.js";
+import { foldRows } from "../core/fold.js";
 import type { StepDefinition, Transaction } from "../definition/saga.js";
 import type { Offer } from "../journal/journal.js";
 import type { Driving, OwnedRun, TakenRun } from "./owned-run.js";

@@ -4,7 +4,7 @@
 import type { Entry, Row, StoredValue } from "../core/entry.js";
 import { endOf, presentError } from "../core/outcome.js";
 import { statusOf } from "../core/projection.js";
-import { nextForward, nextOwed, owedSteps } from "../core/state.js";
+import { nextForward, nextOwed, owedSteps } from "../core/units.js";
 import { reviveError } from "../errors/error-record.js";
 import type { LoadedRun, RunHeader } from "../journal/journal.js";
 import type { HistoryEntry, RunView } from "./executor.js";
@@ -101,11 +101,13 @@ function waiting(run: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "w
   return { nextAttemptAt, waiting: `to try step "${step}" again` };
 }
 
-/** When the body that is next for the owner may be called; long ago while it is under way. */
+/** When the first body that is next for the owner may be called; long ago while it is under way. */
 function retryAtOf({ underWay, steps }: KnownRun["state"]): number {
-  if (underWay === undefined) return 0;
-  const { forward, undo } = steps[underWay.step]!;
-  return underWay.direction === "forward" ? forward.retryAt : undo.retryAt;
+  if (underWay.length === 0) return 0;
+  const retryAts = underWay.map(({ step, direction }) =>
+    direction === "forward" ? steps[step]!.forward.retryAt : steps[step]!.undo.retryAt,
+  );
+  return Math.min(...retryAts);
 }
 
 export function historyOf(rows: readonly Row[], decode: Viewing["decode"]): HistoryEntry[] {

@@ -2,7 +2,8 @@
 // free slots.
 
 import type { Row } from "../core/entry.js";
-import { foldRows, initialState, type RunState } from "../core/state.js";
+import { foldRows } from "../core/fold.js";
+import { initialState, type RunState } from "../core/state.js";
 import { takeUp } from "../core/take-up.js";
 import type { Logger, SagaDefinition } from "../definition/saga.js";
 import { type PolicyOptions, policiesOf } from "../executor/policies-of.js";

@@ -2,7 +2,8 @@
 // says is ours but nobody drives (design 3.2, 3.3). What is written into each journal is the core's decision.
 
 import { projectionOf } from "../core/projection.js";
-import { foldEntries, foldRows, initialState, type RunState } from "../core/state.js";
+import { foldEntries, foldRows } from "../core/fold.js";
+import { initialState, type RunState } from "../core/state.js";
 import { takeOver } from "../core/take-up.js";
 import type { Logger } from "../definition/saga.js";
 import type { Offer, RunHeader } from "../journal/journal.js";

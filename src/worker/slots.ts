@@ -160,10 +160,11 @@ export class Slots {
 
   /** The runs and steps whose bodies are under way. */
   get underWay(): readonly { readonly runId: string; readonly step: string | undefined }[] {
-    return [...this.#drives.values()].map((drive) => ({
-      runId: drive.run.header.runId,
-      step: drive.state.underWay?.step,
-    }));
+    return [...this.#drives.values()].flatMap((drive) => {
+      const { runId } = drive.run.header;
+      const { underWay } = drive.state;
+      return (underWay.length > 0 ? underWay : [{ step: undefined }]).map(({ step }) => ({ runId, step }));
+    });
   }
 
   abortAll(reason: "shutdown" | "lost"): void {

@@ -2,7 +2,8 @@
 
 import { hostname } from "node:os";
 import type { Entry } from "../core/entry.js";
-import { foldRows, initialState } from "../core/state.js";
+import { foldRows } from "../core/fold.js";
+import { initialState } from "../core/state.js";
 import type { Logger, SagaDefinition } from "../definition/saga.js";
 import type { Driving } from "../executor/drive.js";
 import { type PolicyOptions, policiesOf } from "../executor/policies-of.js";

@@ -4,7 +4,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AttemptFailed, Entry, Row } from "../../src/core/entry.js";
-import { foldRows, initialState, type RunState } from "../../src/core/state.js";
+import { foldRows } from "../../src/core/fold.js";
+import { initialState, type RunState } from "../../src/core/state.js";
 import type { Shape } from "../../src/definition/shape.js";
 import { PgJournal } from "../../src/journal/pg-journal.js";
 import { rowFacts } from "../../src/journal/pg-rows.js";

@@ -44,7 +44,7 @@ export function performs(scene: Scene, owner: Owner, action: Attempted): void {
       to: withOwner(without, { ...owner, hand: { ...hand, aborted: reason } }),
     });
   if (action.kind === "reconcile") asks(scene, owner, without, action, hand.aborted);
-  else runs(scene, owner, without, action, hand);
+  else if (action.kind === "run") runs(scene, owner, without, action, hand);
 }
 
 function runs(

@@ -5,14 +5,8 @@ import type { Entry, Row } from "../../src/core/entry.js";
 import { type JournalFacts, noFacts } from "../../src/core/journal-facts.js";
 import type { RetryPolicy } from "../../src/core/policies.js";
 import { checkRow, type Violation } from "../../src/core/rules.js";
-import {
-  type AttemptsState,
-  foldRows,
-  initialState,
-  type RunState,
-  type StepState,
-  type UnderWay,
-} from "../../src/core/state.js";
+import { foldRows } from "../../src/core/fold.js";
+import { type AttemptsState, initialState, type RunState, type StepState, type UnderWay } from "../../src/core/state.js";
 import { type Explored, now } from "./shapes.js";
 
 export interface Journal {
@@ -182,8 +176,7 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
     ...state,
     dueAt: moved(state.dueAt),
     steps: Object.fromEntries(steps),
-    ...(state.underWay && { underWay: begun(state.underWay) }),
-    ...(state.displaced && { displaced: begun(state.displaced) }),
+    underWay: state.underWay.map(begun),
   };
 }
 

@@ -26,7 +26,7 @@ export function ofOperators(scene: Scene): void {
     scene.disturb("deploy", () => ({ label: "a deploy changes budgets", to: { ...scene.world, deployed: true } }));
   scene.disturbed("cancel", (world) => cancels(scene, world));
   scene.disturbed("retry", (world) => {
-    const decided = remembered(journal, "retry", () => decideRetry(journal.state, by, now));
+    const decided = remembered(journal, "retry", () => decideRetry(shape, journal.state, by, now));
     const retried = settles(scene, world, "an operator retries", decided);
     if (retried === undefined) return;
     const effects = retried.to.effects.map((effect) => ({ ...effect, charged: 0, undoCharged: 0 }));

@@ -48,7 +48,7 @@ export type Offer =
 
 /** The idempotency key that a body gets: the same over attempts, crashes and workers (1.5). */
 export function keyOf(action: Attempted): string {
-  if (action.kind === "reconcile" || action.direction === "forward") return `run/${action.step}`;
+  if (action.kind !== "run" || action.direction === "forward") return `run/${action.step}`;
   return `run/${action.step}/compensate`;
 }
 
@@ -119,6 +119,7 @@ function contextOf({ run, policies }: Surroundings, stopping: boolean): RecordCo
 
 export function actionText(action: Attempted): string {
   if (action.kind === "reconcile") return `ask ${action.step}`;
+  if (action.kind === "compute") return `compute ${action.what} of ${action.step}`;
   return action.direction === "forward" ? `do ${action.step}` : `undo ${action.step}`;
 }
 
@@ -128,6 +129,8 @@ export function outcomeText(outcome: Outcome): string {
       return "returned";
     case "answered":
       return outcome.answer;
+    case "computed":
+      return `computed ${outcome.what}`;
     case "threw":
       return [
         outcome.retryable ? "retryable" : "terminal",

@@ -152,7 +152,7 @@ describe("resolve as done", () => {
   test("a pivot in doubt goes forward with the operator's output", () => {
     const run = inDoubt();
     expect(run.resolved("P", "done")).toBeUndefined();
-    expect(run.state.steps.P!.done!.output.text).toBe("by hand");
+    expect(run.state.steps.P!.done!.output!.text).toBe("by hand");
     run.goesWell();
     expect(run.begun).toEqual(["do c1", "do P", "do r1"]);
     expect(run.status).toBe("completed");
@@ -173,7 +173,7 @@ describe("resolve as done", () => {
     expect(run.offers(action, threw.maybe)).toBe(false);
     expect(run.offers(action, returned("late"))).toBe(false);
     run.goesWell();
-    expect(run.state.steps.r1!.done!.output.text).toBe("by hand");
+    expect(run.state.steps.r1!.done!.output!.text).toBe("by hand");
     expect(run.status).toBe("completed");
   });
 

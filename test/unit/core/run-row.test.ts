@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 import { endOf, presentError } from "../../../src/core/outcome.js";
 import { touchesRun } from "../../../src/core/projection.js";
-import { foldRows, initialState } from "../../../src/core/state.js";
+import { foldRows } from "../../../src/core/fold.js";
+import { initialState } from "../../../src/core/state.js";
 import { suspectAfterCrashes, takeOver } from "../../../src/core/take-up.js";
 import { returned, Story, story, threw } from "./story.js";
 

@@ -8,7 +8,8 @@ import { defaultRetry, type Policies, type StepPolicy } from "../../../src/core/
 import { type Projection, projectionOf } from "../../../src/core/projection.js";
 import { type Outcome, type RecordContext, record, settle, type Threw } from "../../../src/core/record.js";
 import { checkJournal } from "../../../src/core/rules.js";
-import { foldRows, initialState, type RunState } from "../../../src/core/state.js";
+import { foldRows } from "../../../src/core/fold.js";
+import { initialState, type RunState } from "../../../src/core/state.js";
 import { takeOver, takeUp } from "../../../src/core/take-up.js";
 import {
   type CancelVerdict,
@@ -215,7 +216,7 @@ export class Story {
   }
 
   retried(): string | undefined {
-    return this.#decided(decideRetry(this.state, "ana", this.now));
+    return this.#decided(decideRetry(this.shape, this.state, "ana", this.now));
   }
 
   resolved(step: string, as: Resolution["as"]): string | undefined {

@@ -1,7 +1,7 @@
 // A RUN THAT HAS JUST BEEN TAKEN UP, and a journal whose calls can be held up or followed by what somebody else writes.
 
 import type { Entry } from "../../../src/core/entry.js";
-import { foldRows } from "../../../src/core/state.js";
+import { foldRows } from "../../../src/core/fold.js";
 import { takeUp } from "../../../src/core/take-up.js";
 import type { SagaDefinition } from "../../../src/definition/saga.js";
 import { Drive, type Driving } from "../../../src/executor/drive.js";
