@@ -10,7 +10,7 @@ import { decide, executions } from "./decide.js";
 import type { Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import { type DecideContext, parkAfterMs, policyOf, type StepPolicy } from "./policies.js";
-import { computedEntry, type Computed } from "./record-computed.js";
+import { type Computed, computedEntry } from "./record-computed.js";
 import type { RunState, Unit } from "./state.js";
 import { isOwed, pendingSignal, unitOf } from "./units.js";
 
@@ -130,7 +130,9 @@ function ownEntries(
     output: outcome.output,
     attempt: action.attempt,
   };
-  return unit.kind === "pivot" && unit.transactional ? [{ kind: "pivot_entered", step: action.step }, completed] : [completed];
+  return unit.kind === "pivot" && unit.transactional
+    ? [{ kind: "pivot_entered", step: action.step }, completed]
+    : [completed];
 }
 
 function answerEntries(

@@ -33,16 +33,15 @@ function elementOf(shape: Shape, name: string): Unit | undefined {
 export function stageOf(shape: Shape, state: RunState): readonly Unit[] {
   const first = nextForward(shape, state);
   if (first === undefined) return [];
-  const beside = first.parallel === undefined ? [first] : shape.steps.filter(({ parallel }) => parallel === first.parallel);
+  const beside =
+    first.parallel === undefined ? [first] : shape.steps.filter(({ parallel }) => parallel === first.parallel);
   return beside.flatMap((element) => openUnits(element, state.steps[element.name]!, state));
 }
 
 function openUnits(element: StepShape, step: StepState, state: RunState): readonly Unit[] {
   if (step.done !== undefined) return [];
   if (step.items === undefined) return [element];
-  return step.items.units
-    .filter(({ name }) => state.steps[name]!.done === undefined)
-    .slice(0, step.items.concurrency);
+  return step.items.units.filter(({ name }) => state.steps[name]!.done === undefined).slice(0, step.items.concurrency);
 }
 
 /** The first element that is not done; undefined when all are. */

@@ -77,7 +77,9 @@ export function decideRetry(shape: Shape, state: RunState, by: string, now: numb
     case "in_doubt":
       return { entries };
     case undefined:
-      return waits(shape, state, now) ? { entries } : { refused: "nothing of it has failed or is waiting to be tried again" };
+      return waits(shape, state, now)
+        ? { entries }
+        : { refused: "nothing of it has failed or is waiting to be tried again" };
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { StoredValue } from "../core/entry.js";
 import type { RunState } from "../core/state.js";
-import type { SagaDefinition } from "../definition/saga.js";
+import type { SagaDefinition, StepDefinition } from "../definition/saga.js";
 import { UsageError } from "../errors/usage-errors.js";
 
 export type Context = Readonly<Record<string, unknown>>;
@@ -11,8 +11,9 @@ export type Context = Readonly<Record<string, unknown>>;
 export type Decode = (stored: StoredValue) => unknown;
 
 /**
- * The context of the step at `index`: the input and the outputs of all done steps before it. With `own`, its own output
- * as well: how it stood when the step completed, which is what its compensation gets (1.8).
+ * The context of the element at `index`: the input and what all done elements before it gave; what runs beside it is not
+ * before it. With `own`, what it gave itself as well: how it stood when it completed, which is what its compensation gets
+ * (1.8).
  */
 export function contextOf(
   saga: SagaDefinition,
@@ -20,22 +21,35 @@ export function contextOf(
   state: RunState,
   options: { readonly index: number; readonly own: boolean; readonly decode: Decode },
 ): Context {
-  const steps = saga.steps.slice(0, options.own ? options.index + 1 : options.index);
-  return steps.reduce<Context>(
-    (context, step) => {
-      const done = state.steps[step.name]!.done;
-      return done === undefined ? context : merged(context, step.into, options.decode(done.output));
-    },
-    asContext(options.decode(input)),
-  );
+  const { index, own, decode } = options;
+  const beside = saga.steps[index]?.parallel;
+  const before = saga.steps.slice(0, index).filter(({ parallel }) => parallel === undefined || parallel !== beside);
+  return given(own ? [...before, saga.steps[index]!] : before, state, decode, asContext(decode(input)));
 }
 
 /** All outputs merged, without the input: a saga's output when it names none. */
 export function mergedOutputs(saga: SagaDefinition, state: RunState, decode: Decode): Context {
-  return saga.steps.reduce<Context>((context, step) => {
-    const done = state.steps[step.name]!.done;
-    return done === undefined ? context : merged(context, step.into, decode(done.output));
-  }, {});
+  return given(saga.steps, state, decode, {});
+}
+
+function given(elements: readonly StepDefinition[], state: RunState, decode: Decode, onto: Context): Context {
+  return elements.reduce<Context>((context, element) => {
+    const output = outputOf(element, state, decode);
+    return output === undefined ? context : merged(context, element.into, output.value);
+  }, onto);
+}
+
+/** What an element gave; undefined while it is not done, and for one that was skipped or gives nothing. */
+function outputOf(element: StepDefinition, state: RunState, decode: Decode): { readonly value: unknown } | undefined {
+  const { done, items, holds } = state.steps[element.name]!;
+  if (done === undefined || holds === false || element.element === "sleep") return undefined;
+  const stored = done.output;
+  if (stored !== undefined) {
+    const value = decode(stored);
+    return { value: element.element === "signal" ? { received: true, payload: value } : value };
+  }
+  if (element.element === "signal") return { value: { received: false } };
+  return { value: items?.units.map(({ name }) => decode(state.steps[name]!.done!.output!)) };
 }
 
 /** An input that is no plain object is a context of its own only for sagas that take none. */

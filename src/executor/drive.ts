@@ -2,13 +2,16 @@
 // is `decide`'s, what an outcome becomes is `record`'s, who may go on is told by the number that an append takes.
 
 import { whyStop } from "../core/abort.js";
-import type { Attempted } from "../core/action.js";
+import type { Attempted, LookAtChild } from "../core/action.js";
 import { decide } from "../core/decide.js";
+import { farFuture } from "../core/entry.js";
 import { record, settle } from "../core/record.js";
 import type { RunState } from "../core/state.js";
 import type { Transaction } from "../definition/saga.js";
+import { bodyOf } from "./bodies.js";
+import { InHand } from "./in-hand.js";
 import { type Driving, OwnedRun, type TakenRun } from "./owned-run.js";
-import { type Performance, type PerformedOutcome, perform } from "./perform.js";
+import { type PerformedOutcome, perform } from "./perform.js";
 import { lookAgainAfterMs, whyUnreadable } from "./readable.js";
 import { attemptInTransaction } from "./transactional-attempt.js";
 
@@ -24,22 +27,20 @@ export class Drive {
   readonly run: TakenRun;
   /** Settles when this process no longer drives the run. Rejects only for a fault of the library's own. */
   readonly end: Promise<DriveEnd>;
-  /** The last progress that the attempt under way noted. */
-  note: unknown;
-  /** A body was begun, and what came of it is not in the journal. */
-  unrecorded = false;
   readonly #driving: Driving;
+  readonly #hand = new InHand();
   readonly #owned: OwnedRun;
   #lost = false;
-  #performing: { readonly action: Attempted; readonly performance: Performance } | undefined;
   #reading: Promise<void> = Promise.resolve();
   #wake: () => void = () => {};
+  #woken = false;
+  #fault: { readonly error: unknown } | undefined;
   #poked = false;
 
   constructor(driving: Driving, run: TakenRun) {
     this.#driving = driving;
     this.run = run;
-    this.#owned = new OwnedRun(driving, run);
+    this.#owned = new OwnedRun(driving, run, this.#hand);
     this.end = this.#loop();
   }
 
@@ -47,11 +48,21 @@ export class Drive {
     return this.#owned.state;
   }
 
-  /** Somebody else wrote to the run, or the worker stops: look again, and stop what should not go on. */
+  /** The last progress that an attempt under way noted. */
+  get note(): unknown {
+    return this.#hand.note;
+  }
+
+  /** A body was begun, and what came of it is not in the journal. */
+  get unrecorded(): boolean {
+    return this.#hand.unrecorded;
+  }
+
+  /** Somebody else wrote to the run, its child ended, or the worker stops: look again, and stop what should not go on. */
   poke(): void {
     this.#poked = true;
-    this.#wake();
-    if (this.#performing === undefined) return;
+    this.#wakeUp();
+    if (!this.#hand.isBusy) return;
     this.#reading = this.#reading
       .then(() => this.#readAndStop())
       .catch((error: unknown) => {
@@ -63,8 +74,8 @@ export class Drive {
   /** Aborts what is under way: the worker closes, or has lost the run. Nothing more is begun. */
   abort(reason: "shutdown" | "lost"): void {
     if (reason === "lost") this.#lost = true;
-    this.#wake();
-    this.#performing?.performance.abort(reason);
+    this.#wakeUp();
+    this.#hand.abort(() => reason);
   }
 
   async #loop(): Promise<DriveEnd> {
@@ -74,15 +85,22 @@ export class Drive {
     for (;;) {
       if (owned.state.owner === undefined) return { kind: "released", state: owned.state };
       if (this.#poked) await this.#read();
-      if (this.#lost || owned.isLost) return { kind: "lost", state: owned.state };
+      if (this.#lost || owned.isLost || this.#fault !== undefined) {
+        this.#stopWhatShould();
+        await this.#hand.empty();
+        if (this.#fault !== undefined) throw this.#fault.error;
+        return { kind: "lost", state: owned.state };
+      }
+      this.#woken = false;
       const before = owned.state;
       const action = decide(saga.shape, before, owned.context());
       // What has to be written before anything is done: the turn, the pivot's entry, the end, the parking.
       await owned.offer((state) => settle(saga.shape, state, [], owned.context()));
-      if (owned.state === before) {
-        if (action.kind === "wait") await this.#sleep(action.until);
-        else if (action.kind === "run" || action.kind === "reconcile") await this.#attempt(action);
-      }
+      if (owned.state !== before) continue;
+      if (action.kind === "look") await this.#look(action);
+      else if (action.kind === "run" || action.kind === "reconcile" || action.kind === "compute")
+        await this.#begin(action);
+      else if (action.kind === "wait") await this.#sleep(action.until);
     }
   }
 
@@ -97,8 +115,15 @@ export class Drive {
     await this.#owned.offer(() => [{ kind: "parked", until }]);
   }
 
-  async #attempt(action: Attempted): Promise<void> {
-    const { saga } = this.run;
+  async #look({ step, direction }: LookAtChild): Promise<void> {
+    const { saga, header } = this.run;
+    const { child } = this.state.steps[step]!;
+    const definition = bodyOf(saga, step)!.step.child!;
+    this.#hand.saw(step, await this.#driving.children.look(header, definition, child!, direction));
+  }
+
+  /** Begins it, and leaves it in hand. */
+  async #begin(action: Attempted): Promise<void> {
     const owned = this.#owned;
     await this.#driving.mayStart();
     // 1.7: before a second or later attempt, and after any wait, an ask may be in the journal already.
@@ -107,19 +132,39 @@ export class Drive {
       await this.#read();
       if (owned.state.last !== before) return;
     }
-    if (!this.#mayBegin()) return;
-    const step = saga.steps.find((candidate) => candidate.name === action.step)!;
+    // While the worker stops, what is in hand still has to end.
+    if (!this.#mayBegin()) return this.#sleep(farFuture);
+    const attempt = this.#attempt(action)
+      .catch((error: unknown) => {
+        this.#fault ??= { error };
+      })
+      .then(() => {
+        this.#hand.release(action.step);
+        this.#wakeUp();
+      });
+    this.#hand.take(action, attempt);
+  }
+
+  async #attempt(action: Attempted): Promise<void> {
+    const { saga, token } = this.run;
+    const { step } = bodyOf(saga, action.step)!;
+    const owned = this.#owned;
     if (step.transaction && action.kind === "run") {
       const { run } = this;
       const driving = this.#driving;
-      const perform = (tx: Transaction) => this.#perform(action, tx);
-      return attemptInTransaction({ driving, run, owned, step, action, perform, mayBegin: () => this.#mayBegin() });
+      const performInside = (tx: Transaction) => this.#perform(action, tx);
+      const mayBegin = () => this.#mayBegin();
+      await attemptInTransaction({ driving, run, owned, step, action, perform: performInside, mayBegin });
+    } else {
+      const { outcome, runOutput } = await this.#perform(action);
+      const recorded = (state: RunState) => record(saga.shape, state, action, outcome, owned.context(action.step));
+      await owned.offer(recorded, runOutput);
+      const aborted = outcome.kind === "threw" ? outcome.aborted : undefined;
+      if (aborted === "shutdown" && owned.state.owner?.token === token) this.#hand.giveUp(action.step);
+      // What the abort of a run that may be lost made of it is recorded by nobody.
+      else if (aborted !== "lost") this.#hand.recorded(action.step);
     }
-    this.unrecorded = true;
-    const { outcome, runOutput } = await this.#perform(action);
-    await owned.offer((state) => record(saga.shape, state, action, outcome, owned.context()), runOutput);
-    // What the abort of a run that may be lost made of it is recorded by nobody.
-    this.unrecorded = outcome.kind === "threw" && outcome.aborted === "lost";
+    this.#stopWhatShould();
   }
 
   /** False once the worker stops, has lost the run, or others wrote to it: the loop looks again. */
@@ -130,17 +175,13 @@ export class Drive {
   async #perform(action: Attempted, tx?: Transaction): Promise<PerformedOutcome> {
     const { saga, header } = this.run;
     const { performTools, logger, onAbandoned } = this.#driving;
-    // What a body says after its attempt is over is nobody's progress.
-    const note = (value: unknown) => {
-      if (this.#performing?.performance === performance) this.note = value;
-    };
+    const note = (value: unknown) => this.#hand.noted(performance, value);
     const performance = perform({ saga, header, state: this.state }, action, { ...performTools, note }, tx);
-    this.#performing = { action, performance };
-    const cancelDeadline = this.#armDeadline(action, performance);
+    this.#hand.performs(action, performance, { unrecorded: tx === undefined && action.kind !== "compute" });
+    const cancelDeadline = this.#armDeadline();
     const performed = await performance.outcome;
     cancelDeadline();
-    this.#performing = undefined;
-    this.note = undefined;
+    this.#hand.performed(action.step);
     await this.#reading;
     const fields = { runId: header.runId, step: action.step };
     if (performed.error !== undefined) logger.info({ ...fields, err: performed.error.thrown }, "an attempt failed");
@@ -148,36 +189,43 @@ export class Drive {
     return performed;
   }
 
-  #armDeadline(action: Attempted, performance: Performance): () => void {
-    const { policies, token } = this.run;
-    const { deadlineAt } = policies;
+  #armDeadline(): () => void {
+    const { deadlineAt } = this.run.policies;
     if (deadlineAt === Number.POSITIVE_INFINITY) return () => {};
     const { clock, journal } = this.#driving;
-    return clock.after(Math.max(0, deadlineAt - journal.now()), () => {
-      const reason = whyStop(this.state, token, action, { now: deadlineAt, policies });
-      if (reason !== undefined) performance.abort(reason);
-    });
+    return clock.after(Math.max(0, deadlineAt - journal.now()), () => this.#stopWhatShould(deadlineAt));
   }
 
   async #read(): Promise<void> {
     this.#poked = false;
+    this.#hand.forgetChildren();
     await this.#owned.read();
   }
 
   async #readAndStop(): Promise<void> {
     await this.#read();
-    if (this.#performing === undefined) return;
-    const { action, performance } = this.#performing;
-    const reason = whyStop(this.state, this.run.token, action, this.#owned.context());
-    if (reason !== undefined) performance.abort(reason);
+    this.#stopWhatShould();
+  }
+
+  /** `at`: an instant that has come, whatever the clock says. */
+  #stopWhatShould(at = 0): void {
+    const { policies, token } = this.run;
+    const now = Math.max(at, this.#driving.journal.now());
+    this.#hand.abort((action) => whyStop(this.state, token, action, { now, policies }));
+  }
+
+  #wakeUp(): void {
+    this.#woken = true;
+    this.#wake();
   }
 
   /** Until that instant, or until something is to be looked at. */
   #sleep(until: number): Promise<void> {
-    if (!this.#mayBegin()) return Promise.resolve();
+    const idle = this.#driving.stopping() && !this.#hand.isBusy;
+    if (this.#woken || this.#poked || this.#lost || idle) return Promise.resolve();
     const { clock, journal } = this.#driving;
     return new Promise((resolve) => {
-      const cancel = clock.after(Math.max(0, until - journal.now()), () => this.#wake());
+      const cancel = clock.after(Math.max(0, until - journal.now()), () => this.#wakeUp());
       this.#wake = () => {
         cancel();
         this.#wake = () => {};

@@ -1,12 +1,15 @@
 // WHO DRIVES RUNS IN THIS PROCESS, and when: a timer for each run that nobody drives, a drive for each that is due. A timer
 // is a hint: what it finds in the journal decides.
 
-import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows } from "../core/fold.js";
+import { projectionOf } from "../core/projection.js";
 import type { RunState } from "../core/state.js";
 import { takeUp } from "../core/take-up.js";
 import { UsageError } from "../errors/usage-errors.js";
-import type { Journal, RunHeader, RunStart } from "../journal/journal.js";
+import type { Values } from "../journal/codec.js";
+import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { MemoryJournal } from "../journal/memory-journal.js";
+import { Children } from "./children.js";
 import { Drive, type Driving } from "./drive.js";
 import type { Availability, ExecutorHooks } from "./hooks.js";
 import { foldRun } from "./operating.js";
@@ -15,11 +18,12 @@ import type { Registry } from "./registry.js";
 import type { Waiters } from "./waiting.js";
 
 export interface InProcessParts {
-  readonly driving: Omit<Driving, "stopping">;
+  readonly driving: Omit<Driving, "stopping" | "children">;
   readonly registry: Registry;
   readonly policies: PolicyOptions;
   readonly waiters: Waiters;
-  readonly journal: Journal;
+  readonly journal: MemoryJournal;
+  readonly values: Pick<Values, "decode">;
 }
 
 export class InProcessDriver implements ExecutorHooks {
@@ -29,11 +33,22 @@ export class InProcessDriver implements ExecutorHooks {
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   /** What has begun and has to be over before `close` is. */
   readonly #busy = new Set<Promise<void>>();
+  /** Runs one of whose children ended since they were last taken up. */
+  readonly #toldOfChild = new Set<string>();
   #stopping = false;
 
   constructor(parts: InProcessParts) {
     this.#parts = parts;
-    this.#driving = { ...parts.driving, stopping: () => this.#stopping };
+    const written = (header: RunHeader, state: RunState) => {
+      if (state.finished !== undefined) parts.waiters.wake(header.runId);
+      this.written(header, state);
+    };
+    const children = new Children({
+      operating: { journal: parts.journal, nonce: () => parts.driving.chance.id(), written },
+      values: parts.values,
+      begin: (start) => this.begin(start, { soon: false }),
+    });
+    this.#driving = { ...parts.driving, children, stopping: () => this.#stopping };
   }
 
   async begin(
@@ -53,7 +68,7 @@ export class InProcessDriver implements ExecutorHooks {
   written(header: RunHeader, state: RunState): void {
     const drive = this.#drives.get(header.runId);
     if (drive !== undefined) drive.poke();
-    if (state.finished !== undefined) this.#forget(header.runId);
+    if (state.finished !== undefined) this.#ended(header);
     else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
   }
 
@@ -112,7 +127,8 @@ export class InProcessDriver implements ExecutorHooks {
     for (;;) {
       const { state } = foldRun((await journal.load(header.runId))!);
       if (this.#stopping || state.finished !== undefined || state.owner !== undefined) return;
-      if (state.dueAt > journal.now()) return this.#takeUpAt(header, state.dueAt);
+      const told = this.#toldOfChild.delete(header.runId);
+      if (state.dueAt > journal.now() && !told) return this.#takeUpAt(header, state.dueAt);
       const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
       const offer = { header, number: state.last + 1, nonce: token, writer: token, entries, projection };
       const result = await journal.append(offer);
@@ -132,7 +148,22 @@ export class InProcessDriver implements ExecutorHooks {
     }
     // Others may have written since the drive last read.
     const { state } = foldRun((await this.#parts.journal.load(header.runId))!);
-    if (state.finished !== undefined) this.#parts.waiters.wake(header.runId);
-    else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
+    if (state.finished === undefined) {
+      if (state.owner === undefined) this.#takeUpAt(header, this.#toldOfChild.has(header.runId) ? 0 : state.dueAt);
+      return;
+    }
+    this.#parts.waiters.wake(header.runId);
+    this.#ended(header);
+  }
+
+  /** Nobody looks at it any more, but its parent, whatever that waits for. */
+  #ended(header: RunHeader): void {
+    this.#forget(header.runId);
+    const parent = header.parent === undefined ? undefined : this.#parts.journal.headerOf(header.parent);
+    if (parent === undefined) return;
+    const drive = this.#drives.get(parent.runId);
+    if (drive !== undefined) drive.poke();
+    this.#toldOfChild.add(parent.runId);
+    this.#takeUpAt(parent, 0);
   }
 }

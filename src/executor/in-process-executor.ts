@@ -41,6 +41,7 @@ export function inProcessExecutor(options: InProcessOptions): SagaExecutor {
     policies: policyOptions(parsed),
     waiters,
     journal,
+    values,
   });
   return new JournalExecutor({ journal, registry, values, clock, chance, waiters, hooks });
 }

@@ -2,8 +2,8 @@
 // number is read and decided about again (design 1.2, 1.4, 1.7). Needs no saga definition.
 
 import type { Entry, StoredValue } from "../core/entry.js";
-import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows } from "../core/fold.js";
+import { projectionOf } from "../core/projection.js";
 import { initialState, type RunState } from "../core/state.js";
 import {
   cancelVerdict,
@@ -68,7 +68,9 @@ function answer(header: RunHeader, state: RunState, decision: ReturnType<typeof 
 
 /** @throws RunNotFoundError, UsageError `retry.not_applicable` */
 export function retry(operating: Operating, runId: string, by: string): Promise<void> {
-  return operate(operating, runId, "retry", (run) => decideRetry(run.header.shape, run.state, by, operating.journal.now()));
+  return operate(operating, runId, "retry", (run) =>
+    decideRetry(run.header.shape, run.state, by, operating.journal.now()),
+  );
 }
 
 /** @throws RunNotFoundError, UsageError `resolve.not_applicable` */
@@ -106,6 +108,20 @@ async function operate(
     const written = await offer(operating, run, decision.entries);
     if (written.appended) return;
     run = { ...run, state: written.state };
+  }
+}
+
+/** Writes what is right of a run, however often its number is lost; gives the run as it then is. */
+export async function write(
+  operating: Operating,
+  known: KnownRun,
+  decideFor: (run: KnownRun) => readonly Entry[],
+): Promise<KnownRun> {
+  let run = known;
+  for (;;) {
+    const written = await offer(operating, run, decideFor(run));
+    run = { ...run, state: written.state };
+    if (written.appended) return run;
   }
 }
 

@@ -2,15 +2,16 @@
 // 1.2). What is written is the core's to say; here it is offered until it is in, or is no longer right.
 
 import type { Entry, StoredValue } from "../core/entry.js";
+import { foldEntries, foldRows } from "../core/fold.js";
 import type { Policies } from "../core/policies.js";
 import { projectionOf, touchesRun } from "../core/projection.js";
 import type { RecordContext } from "../core/record.js";
-import { foldEntries, foldRows } from "../core/fold.js";
 import type { RunState } from "../core/state.js";
 import type { Logger, SagaDefinition } from "../definition/saga.js";
 import type { Journal, Offer, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
+import type { Children } from "./children.js";
 import { type PerformTools, runOutputOf } from "./perform.js";
 import type { Transactions } from "./transactions.js";
 
@@ -24,6 +25,7 @@ export interface Driving {
   /** The worker's present id. */
   readonly worker: () => string;
   readonly performTools: Omit<PerformTools, "note">;
+  readonly children: Pick<Children, "look">;
   /** Resolves once bodies may start (a worker without its lock starts none); rejects never. */
   readonly mayStart: () => Promise<void>;
   readonly stopping: () => boolean;
@@ -39,17 +41,25 @@ export interface TakenRun {
   readonly policies: Policies;
 }
 
+/** What the owner has in hand, apart from one unit, and what it knows of the run's children. */
+export interface Hand {
+  holding(except: string | undefined): Pick<RecordContext, "busy" | "givenUp" | "children">;
+}
+
 /** What should be written, given the newest state; nothing where nothing is right any more. */
 export type Make = (state: RunState) => readonly Entry[] | undefined;
 
 export class OwnedRun {
   readonly #driving: Driving;
   readonly #run: TakenRun;
+  readonly #hand: Hand;
   #state: RunState;
+  #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(driving: Driving, run: TakenRun) {
+  constructor(driving: Driving, run: TakenRun, hand: Hand) {
     this.#driving = driving;
     this.#run = run;
+    this.#hand = hand;
     this.#state = run.state;
   }
 
@@ -62,8 +72,8 @@ export class OwnedRun {
     return this.#state.owner?.token !== this.#run.token;
   }
 
-  /** What a decision about the run needs, as of now. */
-  context(): RecordContext {
+  /** What a decision about the run needs, as of now. `recorded`: the unit whose outcome it is about. */
+  context(recorded?: string): RecordContext {
     const { journal, chance, worker, stopping } = this.#driving;
     return {
       now: journal.now(),
@@ -71,7 +81,15 @@ export class OwnedRun {
       random: chance.random(),
       worker: worker(),
       stopping: stopping(),
+      ...this.#hand.holding(recorded),
     };
+  }
+
+  /** One append at a time: what runs side by side takes its numbers one after the other. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
   }
 
   /** Reads what others have written. */
@@ -87,7 +105,11 @@ export class OwnedRun {
    * Offers what `make` wants written, again and again to newer states while the number is lost, until it is in, or there is
    * nothing to write any more.
    */
-  async offer(make: Make, runOutput?: StoredValue): Promise<void> {
+  offer(make: Make, runOutput?: StoredValue): Promise<void> {
+    return this.inTurn(() => this.#offer(make, runOutput));
+  }
+
+  async #offer(make: Make, runOutput: StoredValue | undefined): Promise<void> {
     const { saga, header } = this.#run;
     const { journal } = this.#driving;
     // 1.2: a zombie drops what it had and stops, never adopting and going on, whenever it has read that it is one.

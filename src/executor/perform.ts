@@ -5,23 +5,17 @@ import type { AskWhether, Attempted, RunBody } from "../core/action.js";
 import { safeClassify } from "../core/classify-error.js";
 import type { StoredValue } from "../core/entry.js";
 import type { Outcome, Threw } from "../core/record.js";
-import type { RunState } from "../core/state.js";
-import type {
-  Classification,
-  Logger,
-  RunTools,
-  SagaDefinition,
-  StepDefinition,
-  Transaction,
-} from "../definition/saga.js";
+import { nextForward } from "../core/units.js";
+import type { Classification, Logger, RunTools, StepDefinition, Transaction } from "../definition/saga.js";
 import { recordError } from "../errors/error-record.js";
 import type { AbortReason } from "../errors/step-errors.js";
 import { UsageError } from "../errors/usage-errors.js";
-import type { RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import { withFields } from "../platform/log.js";
 import { type AttemptEnd, type RunningAttempt, startAttempt } from "./attempt.js";
-import { type Context, checkOutput, contextOf, isPlainObject, mergedOutputs } from "./context.js";
+import { afterGiving, type Body, bodyOf, contextFor, type Subject } from "./bodies.js";
+import { compute } from "./compute.js";
+import { checkOutput, contextOf, isPlainObject, mergedOutputs } from "./context.js";
 import { parseValue } from "./validate.js";
 
 /** What performing needs beside the run itself. */
@@ -52,22 +46,16 @@ export interface PerformedOutcome {
   readonly error?: { readonly thrown: unknown };
 }
 
-export interface Subject {
-  readonly saga: SagaDefinition;
-  readonly header: RunHeader;
-  readonly state: RunState;
-}
-
 export function perform(subject: Subject, action: Attempted, tools: PerformTools, tx?: Transaction): Performance {
-  const index = subject.saga.steps.findIndex((step) => step.name === action.step);
-  const step = subject.saga.steps[index]!;
+  const body = bodyOf(subject.saga, action.step)!;
+  const { step } = body;
   const running = startAttempt({
     step: step.name,
     timeoutMs: step.timeoutMs,
     graceMs: step.graceMs,
-    ...(step.policy === undefined || action.kind === "reconcile" ? {} : { policy: step.policy }),
+    ...(step.policy === undefined || action.kind !== "run" ? {} : { policy: step.policy }),
     clock: tools.clock,
-    body: (signal) => callBody(subject, index, action, tools, { signal, tx }),
+    body: (signal) => callBody(subject, body, action, tools, { signal, tx }),
     onMisuse: (error) => tools.logger.error({ err: error, step: step.name }, "a step's policy may call its body once"),
   });
   return { outcome: outcomeOf(running, step, tools), abort: (reason) => running.abort(reason) };
@@ -78,30 +66,29 @@ type BodyResult = { readonly outcome: Outcome; readonly runOutput?: StoredValue 
 
 async function callBody(
   subject: Subject,
-  index: number,
+  body: Body,
   action: Attempted,
   tools: PerformTools,
   attempt: { readonly signal: AbortSignal; readonly tx: Transaction | undefined },
 ): Promise<BodyResult> {
-  if (action.kind === "reconcile") return ask(subject, index, action, tools, attempt.signal);
+  if (action.kind === "compute") return { outcome: await compute(subject, body, action, tools) };
+  if (action.kind === "reconcile") return ask(subject, body, action, tools, attempt.signal);
   const runTools = toolsFor(subject, action, tools, attempt);
-  if (action.direction === "compensate") return undo(subject, index, action, tools, runTools);
-  const step = subject.saga.steps[index]!;
-  const context = contextFor(subject, index, tools, false);
-  return completed(subject, index, await step.run(context, runTools), tools);
+  if (action.direction === "compensate") return undo(subject, body, action, tools, runTools);
+  const context = contextFor(subject, body, tools.decode, false);
+  return completed(subject, body, await body.step.run(context, runTools), tools);
 }
 
 /** Parses, checks and stores what a forward body, or `reconcile`, says that the step gave. */
-async function completed(subject: Subject, index: number, value: unknown, tools: PerformTools): Promise<BodyResult> {
+async function completed(subject: Subject, body: Body, value: unknown, tools: PerformTools): Promise<BodyResult> {
   const { saga, header, state } = subject;
-  const step = saga.steps[index]!;
+  const { step, item } = body;
   const output = step.output === undefined ? value : await parseOutput(step, value);
-  checkOutput(step, output, contextFor(subject, index, tools, false));
+  checkOutput(step, output, item === undefined ? contextFor(subject, body, tools.decode, false) : {});
   const stored = tools.encode(output);
-  if (state.rollback !== undefined || index < saga.steps.length - 1)
+  const after = afterGiving(subject, body, stored);
+  if (state.rollback !== undefined || nextForward(saga.shape, after) !== undefined)
     return { outcome: { kind: "returned", output: stored } };
-  const done = { output: stored, attempt: 1 };
-  const after = { ...state, steps: { ...state.steps, [step.name]: { ...state.steps[step.name]!, done } } };
   return {
     outcome: { kind: "returned", output: stored },
     runOutput: runOutputOf({ saga, header, state: after }, tools),
@@ -125,20 +112,19 @@ export function runOutputOf(subject: Subject, tools: Pick<PerformTools, "encode"
 
 async function undo(
   subject: Subject,
-  index: number,
+  body: Body,
   action: RunBody,
   tools: PerformTools,
   runTools: RunTools,
 ): Promise<BodyResult> {
-  const { saga, header, state } = subject;
-  const step = saga.steps[index]!;
-  const done = state.steps[step.name]!.done;
+  const { header, state } = subject;
+  const done = state.steps[action.step]!.done;
   const known =
-    done === undefined
+    done?.output === undefined
       ? { outcome: "in_doubt", output: undefined }
       : { outcome: "done", output: tools.decode(done.output) };
-  const context = contextFor(subject, index, tools, done !== undefined);
-  await step.compensate!(context, {
+  const context = contextFor(subject, body, tools.decode, done !== undefined);
+  await body.step.compensate!(context, {
     ...runTools,
     ...known,
     key: `${header.runId}/${action.step}/compensate`,
@@ -150,27 +136,23 @@ async function undo(
 
 async function ask(
   subject: Subject,
-  index: number,
+  body: Body,
   action: AskWhether,
   tools: PerformTools,
   signal: AbortSignal,
 ): Promise<BodyResult> {
-  const step = subject.saga.steps[index]!;
+  const { step } = body;
   const attempt = subject.state.steps[step.name]!.asks + 1;
   const runTools = toolsFor(subject, { ...action, attempt }, tools, { signal, tx: undefined });
-  const answer: unknown = await step.reconcile!(contextFor(subject, index, tools, false), runTools);
+  const answer: unknown = await step.reconcile!(contextFor(subject, body, tools.decode, false), runTools);
   if (answer === undefined) return { outcome: { kind: "answered", answer: "cannot_tell" } };
-  if (isPlainObject(answer) && answer.happened === true) return completed(subject, index, answer.output, tools);
+  if (isPlainObject(answer) && answer.happened === true) return completed(subject, body, answer.output, tools);
   if (isPlainObject(answer) && answer.happened === false)
     return { outcome: { kind: "answered", answer: "not_happened" } };
   throw new UsageError(
     "reconcile.invalid",
     `reconcile of step "${step.name}" must answer { happened: true, output }, { happened: false } or undefined`,
   );
-}
-
-function contextFor(subject: Subject, index: number, tools: PerformTools, own: boolean): Context {
-  return contextOf(subject.saga, subject.header.input, subject.state, { index, own, decode: tools.decode });
 }
 
 function toolsFor(

@@ -13,10 +13,11 @@ export interface PolicyOptions {
 
 /** `startAt`: from when `maxDuration` counts, in milliseconds since the epoch. */
 export function policiesOf(saga: SagaDefinition, options: PolicyOptions, startAt: number): Policies {
-  const steps = saga.steps.map((step, index): [string, StepPolicy] => [
-    step.name,
-    stepPolicy(step, saga.shape.steps[index]!.kind, options),
-  ]);
+  const steps = saga.steps.flatMap((step, index): [string, StepPolicy][] => {
+    const { kind } = saga.shape.steps[index]!;
+    const own: [string, StepPolicy] = [step.name, stepPolicy(step, kind, options)];
+    return step.each === undefined ? [own] : [own, [`${step.name}/`, stepPolicy(step.each.step, kind, options)]];
+  });
   return {
     steps: Object.fromEntries(steps),
     maxCrashes: options.maxCrashes,
@@ -30,6 +31,8 @@ function stepPolicy(step: StepDefinition, kind: StepKind, options: PolicyOptions
     compensationRetry: merged(defaultRetry.compensation, options.compensationRetry, step.compensationRetry),
     maxAsks: step.reconcile === undefined ? 0 : defaultMaxAsks,
     attemptMs: step.timeoutMs + step.graceMs,
+    ...(step.wait?.withinMs === undefined ? {} : { withinMs: step.wait.withinMs }),
+    ...(step.wait?.onTimeout === "fail" ? { failsOnTimeout: true } : {}),
   };
 }
 

@@ -17,9 +17,17 @@ export async function whyUnreadable(
 ): Promise<readonly string[]> {
   const check = async (what: string, stored: StoredValue | undefined, schema: Schema): Promise<readonly string[]> =>
     stored === undefined ? [] : (await faultsOf(stored, schema, decode)).map((fault) => `${what} ${fault}`);
-  const outputs = saga.steps.map((step) =>
-    check(`the output of step "${step.name}"`, state.steps[step.name]!.done?.output, step.output),
-  );
+  const outputs = saga.steps.flatMap((element) => {
+    const { done, items } = state.steps[element.name]!;
+    const schema = element.wait === undefined ? element.output : element.wait.payload;
+    const own = check(`the output of step "${element.name}"`, done?.output, schema);
+    if (items === undefined) return [own];
+    const listed = check(`the items of step "${element.name}"`, items.stored, undefined);
+    const each = items.units.map(({ name }) =>
+      check(`the output of step "${name}"`, state.steps[name]!.done?.output, element.each!.step.output),
+    );
+    return [own, listed, ...each];
+  });
   return (await Promise.all([check("the input", header.input, saga.input), ...outputs])).flat();
 }
 

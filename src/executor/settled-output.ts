@@ -1,9 +1,11 @@
 // WHAT AN OPERATOR SAYS THAT A STEP GAVE: checked like the step's own output, where the saga is known here (design 1.4).
 
 import type { StoredValue } from "../core/entry.js";
+import { nextForward } from "../core/units.js";
 import { OptionsInvalidError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
-import { checkOutput, contextOf } from "./context.js";
+import { afterGiving, bodyOf, contextFor } from "./bodies.js";
+import { checkOutput } from "./context.js";
 import type { KnownRun } from "./operating.js";
 import { runOutputOf } from "./perform.js";
 import type { Registry } from "./registry.js";
@@ -19,21 +21,24 @@ export async function settledOutput(
   { registry, values }: { readonly registry: Registry; readonly values: Values },
 ): Promise<StoredValue> {
   const saga = registry.find(header);
-  const index = "steps" in saga ? saga.steps.findIndex((candidate) => candidate.name === settled.step) : -1;
-  if (!("steps" in saga) || index === -1) return values.encode(settled.output);
-  const step = saga.steps[index]!;
-  const parsed = step.output === undefined ? { value: settled.output } : await parseValue(step.output, settled.output);
+  const body = "steps" in saga ? bodyOf(saga, settled.step) : undefined;
+  if (!("steps" in saga) || body === undefined) return values.encode(settled.output);
+  const { step } = body;
+  const subject = { saga, header, state };
+  const schema = step.wait === undefined ? step.output : step.wait.payload;
+  const parsed = schema === undefined ? { value: settled.output } : await parseValue(schema, settled.output);
   if (parsed.faults !== undefined)
     throw new OptionsInvalidError(
       "resolve",
       parsed.faults.map(({ at, fault }) => ({ at: at.replace("$", "output"), fault })),
     );
-  checkOutput(step, parsed.value, contextOf(saga, header.input, state, { index, own: false, decode: values.decode }));
+  if (step.element === undefined)
+    checkOutput(step, parsed.value, body.item === undefined ? contextFor(subject, body, values.decode, false) : {});
   const output = values.encode(parsed.value);
-  const done = { output, attempt: 1 };
-  const after = { ...state, steps: { ...state.steps, [step.name]: { ...state.steps[step.name]!, done } } };
+  const after = afterGiving(subject, body, output);
   // The last one settles the run: its own output must be computable.
-  if (index === saga.steps.length - 1) checkRunOutput(() => runOutputOf({ saga, header, state: after }, values));
+  if (nextForward(saga.shape, after) === undefined)
+    checkRunOutput(() => runOutputOf({ saga, header, state: after }, values));
   return output;
 }
 

@@ -2,8 +2,8 @@
 // taken last, with the commit; where it is lost, what is right is decided again inside the same transaction.
 
 import type { RunBody } from "../core/action.js";
-import { record, type Threw } from "../core/record.js";
 import { foldRows } from "../core/fold.js";
+import { record, type Threw } from "../core/record.js";
 import type { StepDefinition, Transaction } from "../definition/saga.js";
 import type { Offer } from "../journal/journal.js";
 import type { Driving, OwnedRun, TakenRun } from "./owned-run.js";
@@ -37,7 +37,9 @@ export async function attemptInTransaction(attempt: TransactionalAttempt): Promi
     return owned.read();
   }
   // Its transaction was undone, so it did not happen, whatever its error says.
-  await owned.offer((state) => record(run.saga.shape, state, action, { ...threw, happened: "no" }, owned.context()));
+  await owned.offer((state) =>
+    record(run.saga.shape, state, action, { ...threw, happened: "no" }, owned.context(step.name)),
+  );
 }
 
 /** Why the attempt failed, its transaction undone; undefined: it was committed, or is void. */
@@ -47,7 +49,7 @@ async function failed(
   performed: PerformedOutcome,
 ): Promise<Threw | undefined> {
   const { outcome, abandoned } = performed;
-  if (outcome.kind !== "threw") return commit(attempt, open, performed);
+  if (outcome.kind !== "threw") return attempt.owned.inTurn(() => commit(attempt, open, performed));
   if (abandoned !== undefined) open.abandon();
   else await open.rollback();
   return outcome;
@@ -63,7 +65,7 @@ async function commit(
   let { state } = owned;
   const offer = (): Offer | undefined => {
     if (state.owner?.token !== run.token) return undefined;
-    const entries = record(shape, state, action, outcome, owned.context());
+    const entries = record(shape, state, action, outcome, owned.context(step.name));
     return entries && owned.offerOf(state, entries, runOutput);
   };
   try {

@@ -18,6 +18,8 @@ export interface RunStart {
   readonly startAt?: number;
   /** A head start in seconds. */
   readonly priority: number;
+  /** The key of the run whose child this is: it is woken when this one ends. */
+  readonly parent?: string;
 }
 
 /** A started run. */

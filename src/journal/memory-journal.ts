@@ -85,6 +85,12 @@ export class MemoryJournal implements Journal {
     return run.rows.map((_, index) => readRow(run, index + 1));
   }
 
+  /** The run of that key. */
+  headerOf(key: string): RunHeader | undefined {
+    const run = this.#byKey.get(key);
+    return run && readHeader(run);
+  }
+
   async rowsAfter(header: RunHeader, after: number): Promise<readonly Row[]> {
     return readRows(this.#require(header), after);
   }

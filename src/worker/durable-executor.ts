@@ -6,6 +6,7 @@ import type { SagaDefinition } from "../definition/saga.js";
 import { type Shape, shapeDifference, shapeText } from "../definition/shape.js";
 import { isSagaError } from "../errors/saga-error.js";
 import { StoreError } from "../errors/store-errors.js";
+import { Children } from "../executor/children.js";
 import type { SagaExecutor, StartOptions } from "../executor/executor.js";
 import { type Availability, type ExecutorHooks, JournalExecutor } from "../executor/journal-executor.js";
 import { policyOptions } from "../executor/options.js";
@@ -153,6 +154,12 @@ class DurableHooks implements ExecutorHooks {
           chance,
           logger,
           performTools: { clock, logger, encode, decode, ...(classifyError === undefined ? {} : { classifyError }) },
+          children: new Children({
+            // The journal itself announces what others must hear of.
+            operating: { journal: this.#journal, nonce: () => chance.id(), written: () => {} },
+            values: this.#values,
+            begin: (start) => this.#journal.start(start),
+          }),
         },
         listen: onDatabase,
         onNotification,

@@ -1,8 +1,8 @@
 // TAKING OVER FROM THE DEAD: a few looks a second for workers that died, and their runs into free slots; and what the table
 // says is ours but nobody drives (design 3.2, 3.3). What is written into each journal is the core's decision.
 
-import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows } from "../core/fold.js";
+import { projectionOf } from "../core/projection.js";
 import { initialState, type RunState } from "../core/state.js";
 import { takeOver } from "../core/take-up.js";
 import type { Logger } from "../definition/saga.js";

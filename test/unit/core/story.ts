@@ -4,11 +4,11 @@ import { expect } from "vitest";
 import type { Action } from "../../../src/core/action.js";
 import { decide } from "../../../src/core/decide.js";
 import type { Entry, Row } from "../../../src/core/entry.js";
+import { foldRows } from "../../../src/core/fold.js";
 import { defaultRetry, type Policies, type StepPolicy } from "../../../src/core/policies.js";
 import { type Projection, projectionOf } from "../../../src/core/projection.js";
 import { type Outcome, type RecordContext, record, settle, type Threw } from "../../../src/core/record.js";
 import { checkJournal } from "../../../src/core/rules.js";
-import { foldRows } from "../../../src/core/fold.js";
 import { initialState, type RunState } from "../../../src/core/state.js";
 import { takeOver, takeUp } from "../../../src/core/take-up.js";
 import {

@@ -54,6 +54,7 @@ export async function taken(saga: SagaDefinition, options: Partial<Driving> = {}
     logger,
     worker: () => "w1",
     performTools: { clock, logger, encode, decode },
+    children: { look: () => Promise.reject(new Error("there are no children here")) },
     mayStart: async () => {},
     stopping: () => stopping,
     onAbandoned: () => {},

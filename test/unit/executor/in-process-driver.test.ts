@@ -47,6 +47,7 @@ async function driving(startIn = 3_600_000, run: () => unknown = () => undefined
     policies: { retry: {}, compensationRetry: {}, maxCrashes: 5 },
     waiters,
     journal,
+    values: new Values(),
   });
   const start = {
     runId: "r1",

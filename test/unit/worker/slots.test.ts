@@ -35,6 +35,7 @@ async function slotted(count: number, step: object = {}) {
       logger: silentLogger,
       worker: () => "w1",
       performTools: { clock, logger: silentLogger, encode, decode },
+      children: { look: () => Promise.reject(new Error("there are no children here")) },
       mayStart: async () => {},
       stopping: () => false,
     },
