@@ -6,9 +6,12 @@ export { classifyError } from "./core/classify-error.js";
 export type { Cause, Direction, EndStatus, Entry, StoredValue } from "./core/entry.js";
 export type { RunStatus } from "./core/projection.js";
 // Define
+export { type ChildOptions, child } from "./definition/child.js";
 export { defineSaga, type InputOf, type OutputOf, type Saga } from "./definition/define-saga.js";
 export { describeSaga, type SagaDescription } from "./definition/describe.js";
 export type { Duration } from "./definition/duration.js";
+export { type ForEachOptions, forEach } from "./definition/for-each.js";
+export { parallel } from "./definition/parallel.js";
 export type { RetryOptions } from "./definition/retry-options.js";
 export type {
   AttemptPolicy,
@@ -19,10 +22,12 @@ export type {
   Transaction,
   UndoToolsBase,
 } from "./definition/saga.js";
-export type { Shape, StepKind, StepShape } from "./definition/shape.js";
+export type { ElementKind, Shape, StepKind, StepShape } from "./definition/shape.js";
+export { type SleepOptions, sleep } from "./definition/sleep.js";
 export { named, pivot, step } from "./definition/step.js";
 export type { StepTools, Undo } from "./definition/step-options.js";
-export type { Step } from "./definition/typed-step.js";
+export type { Parallel, Step } from "./definition/typed-step.js";
+export { type SignalOptions, type Waited, waitForSignal } from "./definition/wait-for-signal.js";
 export {
   CompensationFailedError,
   ForwardIncompleteError,

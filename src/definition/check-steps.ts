@@ -2,9 +2,10 @@
 // its faults, which no step can be assigned to. The error then stands at that element and reads "not assignable to" the
 // text. Single quotes, because the compiler escapes double ones.
 
-import type { AllKeys, EmptyContext, IsAny, NotPlain, Provided } from "./context-types.js";
+import type { NeedsFault } from "./check-needs.js";
+import type { AllKeys, EmptyContext, NotPlain, ProvidedBy } from "./context-types.js";
 import type { Undoing } from "./step-options.js";
-import type { Step } from "./typed-step.js";
+import type { Parallel, Step } from "./typed-step.js";
 
 /**
  * What a list has to be: itself where it has no fault, so that `Steps` can be inferred from it. A list that is no tuple
@@ -29,7 +30,7 @@ type CheckFrom<
   ? First extends Step<infer Name, infer Needs, infer Given, infer U>
     ? CheckFrom<
         More,
-        Context & Provided<Given>,
+        Context & ProvidedBy<First>,
         Names | Known<Name>,
         [Pivot] extends [never] ? (U extends "pivot" ? Name : never) : Pivot,
         readonly [
@@ -44,14 +45,67 @@ type CheckFrom<
           >,
         ]
       >
-    : CheckFrom<
+    : First extends Parallel<infer Members>
+      ? CheckFrom<
+          More,
+          Context & ProvidedBy<First>,
+          Names | NamesOf<Members>,
+          Pivot,
+          readonly [
+            ...Checked,
+            Verdict<First, MemberFaults<Members, Context, Names, Pivot, EmptyContext, KeysOf<Members>>>,
+          ]
+        >
+      : CheckFrom<
+          More,
+          Context,
+          Names,
+          Pivot,
+          readonly [
+            ...Checked,
+            "this element was not made by step(), pivot() or named(), nor by sleep(), waitForSignal(), parallel(), forEach() or child()",
+          ]
+        >
+  : Checked;
+
+/**
+ * The faults of all members of a `parallel`: each needs what was there before it, and gives what neither that nor a member
+ * before it gave. What is no element, or none that may be a member, has its fault where `parallel` is called.
+ */
+type MemberFaults<
+  Rest extends readonly unknown[],
+  Context,
+  Names extends string,
+  Pivot extends string,
+  Given,
+  Beside,
+  Faults = never,
+> = Rest extends readonly [infer First, ...infer More]
+  ? First extends Step<infer Name, infer Needs, infer Gives, infer U>
+    ? MemberFaults<
         More,
         Context,
-        Names,
+        Names | Known<Name>,
         Pivot,
-        readonly [...Checked, "this element was not made by step(), pivot() or named()"]
+        Given & ProvidedBy<First>,
+        Beside,
+        | Faults
+        | NameFault<Name, Names>
+        | PlaceFault<Name, U, Pivot>
+        | NeedsFault<Name, Context, Needs, Exclude<Beside, AllKeys<Gives>>>
+        | OutputFault<Name, Gives>
+        | TwiceFault<Name, Context, Gives>
+        | BesideFault<Name, Given, Gives>
       >
-  : Checked;
+    : MemberFaults<More, Context, Names, Pivot, Given, Beside, Faults>
+  : Faults;
+
+type NamesOf<Members extends readonly unknown[]> = {
+  [I in keyof Members]: Members[I] extends Step<infer Name, any, any, any> ? Known<Name> : never;
+}[number];
+
+/** All keys that the members of a `parallel` give. */
+type KeysOf<Members extends readonly unknown[]> = { [I in keyof Members]: AllKeys<ProvidedBy<Members[I]>> }[number];
 
 type Verdict<Element, Faults> = [Faults] extends [never] ? Element : Faults;
 
@@ -64,7 +118,17 @@ type NameFault<Name extends string, Names extends string> = string extends Name
     ? `step '${Name}': an earlier step has the same name; use named(step, 'another name')`
     : Name extends "" | "compensate" | "__proto__" | `${string}/${string}`
       ? `step '${Name}': a name is not empty, contains no '/', and is not reserved`
-      : never;
+      : IsWhole<Name> extends true
+        ? `step '${Name}': a whole number is reserved: keys of the items of a forEach end in one`
+        : never;
+
+type IsWhole<Name extends string> = Name extends `${Digit}${infer Rest}`
+  ? Rest extends ""
+    ? true
+    : IsWhole<Rest>
+  : false;
+
+type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 /** The table of 1.1. A step whose way of being undone is not known to the compiler is checked at run time. */
 type PlaceFault<Name extends string, U extends Undoing, Pivot extends string> = Undoing extends U
@@ -81,51 +145,14 @@ type PlaceFault<Name extends string, U extends Undoing, Pivot extends string> = 
           ? `step '${Name}': comes after the pivot '${Pivot}', where nothing is undone, so it can't have compensate`
           : never;
 
-/** A fault for each key that is wanting; where no single key is to blame (a union, say), one for the whole. */
-type NeedsFault<Name extends string, Context, Needs> =
-  Satisfies<Context, Needs> extends true
-    ? never
-    : [UnmetKey<Context, Needs>] extends [never]
-      ? `step '${Name}': needs a context that the input and the earlier steps don't provide`
-      : `step '${Name}': needs ${UnmetKey<Context, Needs>}`;
-
-type UnmetKey<Context, Needs> = [Needs] extends [object]
-  ? { [K in keyof Needs & string]-?: KeyFault<Context, Needs, K> }[keyof Needs & string]
-  : never;
-
-type KeyFault<Context, Needs, K extends keyof Needs & string> = K extends keyof Context
-  ? Satisfies<Pick<Context, K>, Pick<Needs, K>> extends true
-    ? never
-    : Satisfies<{ [P in K]: Exclude<Context[P], undefined> }, Pick<Needs, K>> extends true
-      ? `'${K}', which the input and the earlier steps don't always provide`
-      : `another type of '${K}' than the input or an earlier step provides`
-  : Satisfies<EmptyContext, Pick<Needs, K>> extends true
-    ? never
-    : K extends AllKeys<Context>
-      ? `'${K}', which the input and the earlier steps don't always provide`
-      : `'${K}', which neither the input nor an earlier step provides`;
-
-/**
- * Whether a context is what a step needs. Only the keys that the step speaks of are compared: TypeScript refuses an object
- * that shares no key with a type whose keys are all optional, and a context may well not have any of them.
- */
-type Satisfies<Context, Needs> =
-  IsAny<Needs> extends true
-    ? true
-    : [Needs] extends [never]
-      ? true
-      : [Relevant<Context, Needs>] extends [Needs]
-        ? true
-        : false;
-
-type Relevant<Context, Needs> = Context extends unknown ? Pick<Context, keyof Context & KeysOfAny<Needs>> : never;
-
-type KeysOfAny<T> = T extends unknown ? keyof T : never;
-
 type OutputFault<Name extends string, Given> = [NotPlain<Given>] extends [never]
   ? never
   : `step '${Name}': gives ${NotPlain<Given>}; an output is a plain object or nothing`;
 
 type TwiceFault<Name extends string, Context, Given> = [NotPlain<Given>] extends [never]
   ? `step '${Name}': gives '${AllKeys<Given> & AllKeys<Context> & string}', which the input or an earlier step gives already; use named(step, '…', { into: '…' })`
+  : never;
+
+type BesideFault<Name extends string, Beside, Given> = [NotPlain<Given>] extends [never]
+  ? `step '${Name}': gives '${AllKeys<Given> & AllKeys<Beside> & string}', which a member beside it gives already; use named(step, '…', { into: '…' })`
   : never;

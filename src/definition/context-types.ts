@@ -2,7 +2,7 @@
 // time.
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Step } from "./typed-step.js";
+import type { Mark, Parallel, Step } from "./typed-step.js";
 
 /** A context to which nothing was given yet. */
 export type EmptyContext = Record<never, never>;
@@ -11,16 +11,33 @@ export type EmptyContext = Record<never, never>;
 export type Provided<Given> =
   IsAny<Given> extends true ? any : [NotPlain<Given>] extends [never] ? GivenKeys<Given> : EmptyContext;
 
+/** What an element of a list adds to the context; of what is none nothing, and of a `parallel` that is no tuple `any`. */
+export type ProvidedBy<Element> =
+  Element extends Step<any, any, infer Given, any, infer Marks>
+    ? "conditional" extends Marks
+      ? Perhaps<Provided<Given>>
+      : Provided<Given>
+    : Element extends Parallel<infer Members>
+      ? FinalContext<Members, unknown>
+      : unknown;
+
+/** What a step that may not have run gives. One object and not a union, of which many would multiply. */
+type Perhaps<Given> =
+  IsAny<Given> extends true ? any : Given extends unknown ? { [K in keyof Given]?: Given[K] | undefined } : never;
+
 type GivenKeys<Given> = [Given] extends [never]
   ? EmptyContext
   : [Extract<Given, void>] extends [never]
     ? Given
     : Exclude<Given, void> | { readonly [K in AllKeys<Exclude<Given, void>>]?: undefined };
 
-/** What a step gives once its output goes under a key of its own. An output that is no plain object stays a fault. */
-export type GivenUnder<Given, Into> = Into extends string
+/**
+ * What an element gives once its output goes under a key of its own, instead of under the one that it went under so far. An
+ * output that is no plain object stays a fault.
+ */
+export type GivenUnder<Given, Into, Marks extends Mark> = Into extends string
   ? [NotPlain<Given>] extends [never]
-    ? { [K in Into]: [Given] extends [void] ? undefined : Given }
+    ? { [K in Into]: "keyed" extends Marks ? Given[keyof Given] : [Given] extends [void] ? undefined : Given }
     : Given
   : Given;
 
@@ -58,11 +75,11 @@ export type InputContext<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>
   : EmptyContext;
 
-/** The context when all steps of a list are done; of a list that is no tuple nothing is known. */
+/** The context when all elements of a list are done; of a list that is no tuple nothing is known. */
 export type FinalContext<Steps extends readonly unknown[], Context> = number extends Steps["length"]
   ? any
   : Steps extends readonly [infer First, ...infer Rest]
-    ? FinalContext<Rest, Context & (First extends Step<any, any, infer Given, any> ? Provided<Given> : unknown)>
+    ? FinalContext<Rest, Context & ProvidedBy<First>>
     : Context;
 
 /** The same type, shown as one object instead of as what it was merged from. */

@@ -6,6 +6,7 @@ import { SagaInvalidError } from "../errors/usage-errors.js";
 import type { CheckedSteps } from "./check-steps.js";
 import type { EmptyContext, FinalContext, InputContext, Merged, NotPlain } from "./context-types.js";
 import type { Duration } from "./duration.js";
+import { flatList, placedSteps } from "./flat-list.js";
 import { faultsOfList } from "./list-faults.js";
 import { markSaga } from "./made-by.js";
 import { nameFault } from "./names.js";
@@ -38,7 +39,7 @@ export interface SagaOptions<Steps extends readonly unknown[], Schema extends St
   /** Parses the input, once, when a run is started; has to make a plain object of it. Without one a saga takes no input. */
   readonly input?: Schema & CheckedInput<Schema>;
   /**
-   * At least one, made by `step`, `pivot` or `named`. A faulty element does not compile, and its error names the step and
+   * At least one: made by `step`, `pivot` or `named`, or by `sleep`, `waitForSignal`, `parallel`, `forEach` or `child`. A faulty element does not compile, and its error names the step and
    * the fault. A list typed as `Step[]` can't be looked into: it is checked at run time only, and its context is `any`.
    */
   readonly steps: CheckedSteps<Steps, InputContext<Schema>>;
@@ -112,6 +113,7 @@ function readSteps(read: OptionReader): readonly StepDefinition[] {
     read.refuse("steps", `${shownValue(steps)} is not a list of steps`);
     return [];
   }
-  read.faults.push(...faultsOfList(steps));
-  return Object.freeze([...steps]);
+  const faults = faultsOfList(steps);
+  read.faults.push(...faults);
+  return faults.length > 0 ? [] : Object.freeze(placedSteps(flatList(steps)));
 }

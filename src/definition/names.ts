@@ -1,5 +1,5 @@
-// WHICH NAMES SAGAS, STEPS AND CONTEXT KEYS MAY HAVE. Idempotency keys are `runId/step` and `runId/step/compensate`, and
-// run ids are free to contain "/": without these rules two different bodies could share a key.
+// WHICH NAMES SAGAS, STEPS AND CONTEXT KEYS MAY HAVE. Idempotency keys are `runId/step`, `runId/step/compensate` and, of an
+// item, `runId/step/index`; and run ids are free to contain "/": without these rules two different bodies could share a key.
 
 import { shownValue } from "./option-faults.js";
 
@@ -21,6 +21,8 @@ export function nameFault(name: unknown): string | undefined {
 /** What is wrong with a step's name; undefined when nothing is. */
 export function stepNameFault(name: unknown): string | undefined {
   if (name === "compensate") return `"compensate" is reserved: keys of compensations end in it`;
+  if (typeof name === "string" && /^\d+$/.test(name))
+    return `${shownValue(name)} is a whole number, which is reserved: keys of the items of a forEach end in one`;
   return nameFault(name);
 }
 

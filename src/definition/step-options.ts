@@ -86,8 +86,22 @@ interface AttemptOptions<Name extends string, Context, Returned, Transactional, 
 }
 
 /** What {@link step} takes. */
-export interface StepOptions<Name extends string, Context, Returned, Undone, Nothing, Transactional, Schema>
-  extends AttemptOptions<Name, Context, Returned, Transactional, Schema> {
+export interface StepOptions<
+  Name extends string,
+  Context,
+  Returned,
+  Undone,
+  Nothing,
+  Transactional,
+  Schema,
+  Asked,
+  Verdict,
+> extends AttemptOptions<Name, Context, Returned, Transactional, Schema> {
+  /**
+   * Whether the step runs at all: a pure function of the context, asked once, when its turn comes; the answer is recorded.
+   * Where it is false the step gives nothing, and what it would have given is `undefined`. Default: it always runs.
+   */
+  readonly when?: ((context: Asked) => Verdict) | undefined;
   /**
    * Undoes it when the saga rolls back: also when it is in doubt whether the step happened, and then there may be nothing
    * to undo. Required before a pivot and in a saga without one, unless there is `nothingToUndo`; refused after a pivot.
@@ -107,6 +121,7 @@ export interface PivotOptions<Name extends string, Context, Returned, Transactio
   readonly compensate?: `pivot '${Name}': a pivot can't be undone, so it takes no compensate`;
   readonly nothingToUndo?: `pivot '${Name}': a pivot can't be undone, so it takes no nothingToUndo`;
   readonly compensationRetry?: `pivot '${Name}': a pivot can't be undone, so it takes no compensationRetry`;
+  readonly when?: `pivot '${Name}': a saga that has a pivot always passes it, or rolls back, so it takes no when`;
 }
 
 /** How a step answers "how is it undone?". `both` and `neither` are faults, `neither` only where it may be rolled back. */
@@ -121,6 +136,9 @@ export type UndoingBy<Undone, Nothing> =
     : Nothing extends true
       ? "both"
       : "compensate";
+
+/** What a step needs of the context: what `run` needs, and what `when` needs where there is one. */
+export type StepNeeds<Context, Asked, Verdict> = IsAbsent<Verdict> extends true ? Context : Context & Asked;
 
 /** Whether a type parameter was left at its default, {@link Absent}; `any` and `never` were not. */
 export type IsAbsent<T> = [T] extends [Absent]

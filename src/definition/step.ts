@@ -3,13 +3,22 @@
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { GivenUnder } from "./context-types.js";
-import { faultsOfStep, markStep } from "./made-by.js";
+import { faultsOfParallel, faultsOfStep, madeByNobody, markStep } from "./made-by.js";
 import { contextKeyFault, stepNameFault } from "./names.js";
 import { shownValue } from "./option-faults.js";
 import { OptionReader } from "./option-reader.js";
 import { readStep } from "./read-step.js";
-import type { Absent, GivenBy, PivotOptions, StepOptions, Undoing, UndoingBy } from "./step-options.js";
-import type { Step } from "./typed-step.js";
+import type {
+  Absent,
+  GivenBy,
+  IsAbsent,
+  PivotOptions,
+  StepNeeds,
+  StepOptions,
+  Undoing,
+  UndoingBy,
+} from "./step-options.js";
+import type { Mark, Step } from "./typed-step.js";
 
 /**
  * A step. It declares what it needs of the context as the type of `run`'s first parameter.
@@ -30,9 +39,17 @@ export function step<
   Nothing extends true | undefined = undefined,
   Transactional extends true | undefined = undefined,
   Schema extends StandardSchemaV1 | undefined = undefined,
+  Asked = Context,
+  Verdict extends boolean | Absent = Absent,
 >(
-  options: StepOptions<Name, Context, Returned, Undone, Nothing, Transactional, Schema>,
-): Step<Name, Context, GivenBy<Returned, Schema>, UndoingBy<Undone, Nothing>> {
+  options: StepOptions<Name, Context, Returned, Undone, Nothing, Transactional, Schema, Asked, Verdict>,
+): Step<
+  Name,
+  StepNeeds<Context, Asked, Verdict>,
+  GivenBy<Returned, Schema>,
+  UndoingBy<Undone, Nothing>,
+  IsAbsent<Verdict> extends true ? never : "conditional"
+> {
   return readStep(options, false) as never;
 }
 
@@ -53,8 +70,8 @@ export function pivot<
 }
 
 /**
- * The same step or pivot under another name, to be used a second time in one saga. With `into` its output goes under that
- * key of the context, whole, instead of being merged into it.
+ * The same step, pivot or other element under another name, to be used a second time in one saga. With `into` its output
+ * goes under that key of the context, whole, instead of being merged into it, or of going under the key that it had.
  *
  * @example named(sendMail, "billing-email", { into: "billing" })
  */
@@ -64,16 +81,23 @@ export function named<
   U extends Undoing,
   const Name extends string,
   const Into extends string | undefined = undefined,
+  Marks extends Mark = never,
 >(
-  original: Step<string, Needs, Given, U>,
+  original: Step<string, Needs, Given, U, Marks>,
   name: Name,
   options: { readonly into?: Into } = {},
-): Step<Name, Needs, GivenUnder<Given, Into>, U> {
+): Step<Name, Needs, GivenUnder<Given, Into, Marks>, U, Into extends string ? Marks | "keyed" : Marks> {
   const read = new OptionReader(options, "named()", ["into"]);
   const newName = read.name("name", name, stepNameFault);
   const into = read.value("into") === undefined ? original?.into : read.name("into", options.into, contextKeyFault);
   const own = faultsOfStep(original);
-  if (own === undefined) read.refuse("step", `${shownValue(original)} was not made by step(), pivot() or named()`);
+  if (own === undefined)
+    read.refuse(
+      "step",
+      faultsOfParallel(original) === undefined
+        ? `${shownValue(original)} ${madeByNobody}`
+        : "is a parallel, which has no name; name its members",
+    );
   const kept = (own ?? []).filter(({ at }) => at !== "name");
   return markStep({ ...original, name: newName, ...(into === undefined ? {} : { into }) }, [
     ...kept,

@@ -50,6 +50,10 @@ export const errorFamilies: readonly ErrorFamily[] = [
         meaning: "`reconcile` answered none of the three things that it may.",
         remedy: "Answer `{ happened: true, output }`, `{ happened: false }` or `undefined`.",
       },
+      "element.invalid": {
+        meaning: "What an element computes of the context is not what it needs: a sleep's duration, a forEach's list.",
+        remedy: "Mend the function; it gets the context of the run, whose history shows it.",
+      },
       "run.conflict": {
         meaning: "The id is taken by a run of another saga, or with another input.",
         remedy: "Use another id, or the same saga and input to get that run back.",

@@ -336,9 +336,9 @@ defineSaga({
 
 // One step, used twice: under another name, its output under a key of its own.
 const twice = named(emit("a"), "again", { into: "again" });
-expectTypeOf(twice).toEqualTypeOf<Step<"again", unknown, { again: { a: number } }, "nothingToUndo">>();
+expectTypeOf(twice).toEqualTypeOf<Step<"again", unknown, { again: { a: number } }, "nothingToUndo", "keyed">>();
 expectTypeOf(named(audit("x"), "y", { into: "nothing" })).toEqualTypeOf<
-  Step<"y", { orderId: string }, { nothing: undefined }, "nothingToUndo">
+  Step<"y", { orderId: string }, { nothing: undefined }, "nothingToUndo", "keyed">
 >();
 expectTypeOf(named(chargeCard, "deposit")).toEqualTypeOf<
   Step<"deposit", { amountCents: number; reservationId: string }, { chargeId: string }, "pivot">
