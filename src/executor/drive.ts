@@ -8,6 +8,7 @@ import { farFuture } from "../core/entry.js";
 import { record, settle } from "../core/record.js";
 import type { RunState } from "../core/state.js";
 import type { Transaction } from "../definition/saga.js";
+import type { AbortReason } from "../errors/step-errors.js";
 import { bodyOf } from "./bodies.js";
 import { InHand } from "./in-hand.js";
 import { type Driving, OwnedRun, type TakenRun } from "./owned-run.js";
@@ -35,7 +36,8 @@ export class Drive {
   #wake: () => void = () => {};
   #woken = false;
   #fault: { readonly error: unknown } | undefined;
-  #poked = false;
+  #pokes = 0;
+  #heardPokes = 0;
 
   constructor(driving: Driving, run: TakenRun) {
     this.#driving = driving;
@@ -60,7 +62,7 @@ export class Drive {
 
   /** Somebody else wrote to the run, its child ended, or the worker stops: look again, and stop what should not go on. */
   poke(): void {
-    this.#poked = true;
+    this.#pokes += 1;
     this.#wakeUp();
     if (!this.#hand.isBusy) return;
     this.#reading = this.#reading
@@ -84,7 +86,8 @@ export class Drive {
     await this.#giveBackIfUnreadable();
     for (;;) {
       if (owned.state.owner === undefined) return { kind: "released", state: owned.state };
-      if (this.#poked) await this.#read();
+      if (this.#hand.isBusy) await this.#reading;
+      else if (this.#isPoked) await this.#read();
       if (this.#lost || owned.isLost || this.#fault !== undefined) {
         this.#stopWhatShould();
         await this.#hand.empty();
@@ -127,7 +130,7 @@ export class Drive {
     const owned = this.#owned;
     await this.#driving.mayStart();
     // 1.7: before a second or later attempt, and after any wait, an ask may be in the journal already.
-    if (this.#poked || action.kind === "reconcile" || action.attempt > 1) {
+    if (this.#isPoked || action.kind === "reconcile" || action.attempt > 1) {
       const before = owned.state.last;
       await this.#read();
       if (owned.state.last !== before) return;
@@ -153,7 +156,7 @@ export class Drive {
       const { run } = this;
       const driving = this.#driving;
       const performInside = (tx: Transaction) => this.#perform(action, tx);
-      const mayBegin = () => this.#mayBegin();
+      const mayBegin = () => this.#mayBegin() && this.#whyStop(action) === undefined;
       await attemptInTransaction({ driving, run, owned, step, action, perform: performInside, mayBegin });
     } else {
       const { outcome, runOutput } = await this.#perform(action);
@@ -169,7 +172,7 @@ export class Drive {
 
   /** False once the worker stops, has lost the run, or others wrote to it: the loop looks again. */
   #mayBegin(): boolean {
-    return !this.#lost && !this.#poked && !this.#driving.stopping();
+    return !this.#lost && !this.#isPoked && !this.#driving.stopping();
   }
 
   async #perform(action: Attempted, tx?: Transaction): Promise<PerformedOutcome> {
@@ -196,10 +199,19 @@ export class Drive {
     return clock.after(Math.max(0, deadlineAt - journal.now()), () => this.#stopWhatShould(deadlineAt));
   }
 
+  /** What others wrote has not been read yet. */
+  get #isPoked(): boolean {
+    return this.#pokes !== this.#heardPokes;
+  }
+
   async #read(): Promise<void> {
-    this.#poked = false;
-    this.#hand.forgetChildren();
-    await this.#owned.read();
+    const pokes = this.#pokes;
+    try {
+      await this.#owned.read();
+    } finally {
+      this.#heardPokes = pokes;
+      this.#hand.forgetChildren();
+    }
   }
 
   async #readAndStop(): Promise<void> {
@@ -209,9 +221,12 @@ export class Drive {
 
   /** `at`: an instant that has come, whatever the clock says. */
   #stopWhatShould(at = 0): void {
+    this.#hand.abort((action) => this.#whyStop(action, at));
+  }
+
+  #whyStop(action: Attempted, at = 0): AbortReason | undefined {
     const { policies, token } = this.run;
-    const now = Math.max(at, this.#driving.journal.now());
-    this.#hand.abort((action) => whyStop(this.state, token, action, { now, policies }));
+    return whyStop(this.state, token, action, { now: Math.max(at, this.#driving.journal.now()), policies });
   }
 
   #wakeUp(): void {
@@ -222,7 +237,7 @@ export class Drive {
   /** Until that instant, or until something is to be looked at. */
   #sleep(until: number): Promise<void> {
     const idle = this.#driving.stopping() && !this.#hand.isBusy;
-    if (this.#woken || this.#poked || this.#lost || idle) return Promise.resolve();
+    if (this.#woken || this.#isPoked || this.#lost || idle) return Promise.resolve();
     const { clock, journal } = this.#driving;
     return new Promise((resolve) => {
       const cancel = clock.after(Math.max(0, until - journal.now()), () => this.#wakeUp());

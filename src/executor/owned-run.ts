@@ -92,13 +92,17 @@ export class OwnedRun {
     return turn;
   }
 
-  /** Reads what others have written. */
+  /** Reads what others have written, until now at least. */
   async read(): Promise<void> {
     const { saga, header } = this.#run;
-    const state = this.#state;
-    const rows = await this.#driving.journal.rowsAfter(header, state.last);
-    // Whoever wrote meanwhile has read these rows as well.
-    if (this.#state === state) this.#state = foldRows(saga.shape, state, rows);
+    for (;;) {
+      const state = this.#state;
+      const rows = await this.#driving.journal.rowsAfter(header, state.last);
+      // A row of one's own that came in meanwhile may not have been read, nor what came after it.
+      if (this.#state !== state) continue;
+      this.#state = foldRows(saga.shape, state, rows);
+      return;
+    }
   }
 
   /**
