@@ -1,8 +1,9 @@
 // A SAGA AS PEOPLE READ IT: in a terminal and as a Mermaid diagram, with the line drawn behind which nothing is undone.
 
+import { mermaidOf } from "./describe-mermaid.js";
+import { type DescribedStep, describeStep } from "./describe-step.js";
 import { durationText } from "./duration.js";
-import type { SagaDefinition, StepDefinition } from "./saga.js";
-import type { StepShape } from "./shape.js";
+import type { SagaDefinition } from "./saga.js";
 
 export interface SagaDescription {
   /** A Mermaid flowchart. */
@@ -11,27 +12,11 @@ export interface SagaDescription {
   readonly text: string;
 }
 
-/** Describes a saga: each step with its kind, how it is undone, and what happens to it in doubt. */
+/** Describes a saga: each element with what it is, its kind, how it is undone, and what happens to it in doubt. */
 export function describeSaga(saga: SagaDefinition): SagaDescription {
-  const steps = saga.shape.steps.map((shape, index) => described(shape, saga.steps[index]!));
-  return { mermaid: mermaidOf(saga, steps), text: textOf(saga, steps) };
-}
-
-interface DescribedStep {
-  readonly name: string;
-  readonly kind: StepShape["kind"];
-  readonly notes: string;
-}
-
-function described(shape: StepShape, step: StepDefinition): DescribedStep {
-  const undoing = shape.undone ? "undone by its compensation" : "nothing to undo";
-  const notes = [
-    ...(shape.kind === "compensatable" ? [undoing] : []),
-    ...(shape.transactional ? ["transactional: never in doubt"] : []),
-    ...(step.reconcile === undefined ? [] : ["in doubt: asks reconcile"]),
-    ...(step.into === undefined ? [] : [`gives "${step.into}"`]),
-  ];
-  return { name: shape.name, kind: shape.kind, notes: notes.join(", ") };
+  const steps = saga.shape.steps.map((shape, index) => describeStep(shape, saga.steps[index]!));
+  const heading = headingOf(saga);
+  return { mermaid: mermaidOf(heading, steps), text: textOf(heading, steps) };
 }
 
 function headingOf(saga: SagaDefinition): string {
@@ -40,46 +25,30 @@ function headingOf(saga: SagaDefinition): string {
   return `${name}, version ${version}${maxDurationMs === undefined ? "" : `, at most ${durationText(maxDurationMs)} ${goal}`}`;
 }
 
-function textOf(saga: SagaDefinition, steps: readonly DescribedStep[]): string {
-  const nameWidth = Math.max(...steps.map((step) => step.name.length));
+function textOf(heading: string, steps: readonly DescribedStep[]): string {
+  const names = steps.map((step, index) => `${bracketOf(index, steps)}${step.name}`);
+  const nameWidth = Math.max(...names.map((name) => name.length));
   const numberWidth = String(steps.length).length;
-  const lines = steps.flatMap(({ name, kind, notes }, index) => {
+  const lines = steps.flatMap(({ kind, notes }, index) => {
     const number = String(index + 1).padStart(numberWidth);
-    const line = `  ${number}. ${name.padEnd(nameWidth)}  ${kind.padEnd("compensatable".length)}  ${notes}`.trimEnd();
+    const name = names[index]!.padEnd(nameWidth);
+    const line = `  ${number}. ${name}  ${kind.padEnd("compensatable".length)}  ${notes}`.trimEnd();
     return kind === "pivot" ? ["  ════ the point of no return: a stop is refused from here on ════", line] : [line];
   });
   const open = steps.every((step) => step.kind !== "pivot");
   return [
-    headingOf(saga),
+    heading,
     "",
     ...lines,
     ...(open ? ["  (no pivot: can be stopped until its last step is recorded)"] : []),
   ].join("\n");
 }
 
-function mermaidOf(saga: SagaDefinition, steps: readonly DescribedStep[]): string {
-  const nodes = steps.map(({ name, kind, notes }, index) => {
-    const label = `"${[name, kind, ...(notes === "" ? [] : [notes])].map(escaped).join("<br/>")}"`;
-    return `  step${index + 1}${kind === "pivot" ? `{{${label}}}:::pivot` : `[${label}]`}`;
-  });
-  const links = steps.map(({ kind }, index) => {
-    const from = index === 0 ? "start" : `step${index}`;
-    return `  ${from} ${kind === "pivot" ? `== "the point of no return" ==>` : "-->"} step${index + 1}`;
-  });
-  return [
-    "flowchart TD",
-    `  start(["${escaped(headingOf(saga))}"])`,
-    ...nodes,
-    ...links,
-    `  step${steps.length} --> completed(["completed"])`,
-    "  classDef pivot stroke-width:4px",
-  ].join("\n");
-}
-
-/**
- * Mermaid reads `#…;` as an entity. Whatever could end a quoted label, become HTML, or be taken for Markdown (a leading
- * list mark too) is written as one.
- */
-function escaped(text: string): string {
-  return text.replace(/[^\p{L}\p{N} ,:()._-]|^[_-]|(?<=^\d+)\./gu, (character) => `#${character.codePointAt(0)};`);
+/** Holds the members of a `parallel` together, side by side. */
+function bracketOf(index: number, steps: readonly DescribedStep[]): string {
+  const { parallel } = steps[index]!;
+  if (parallel === undefined) return "";
+  const isFirst = steps[index - 1]?.parallel !== parallel;
+  const isLast = steps[index + 1]?.parallel !== parallel;
+  return isFirst && isLast ? "[ " : isFirst ? "┌ " : isLast ? "└ " : "│ ";
 }

@@ -1,7 +1,7 @@
 // A LIST LAID FLAT: as it was written, with the members of each `parallel` one after the other. What isn't an element stays
 // in it, for its fault.
 
-import { faultsOfParallel, faultsOfStep, markStep } from "./made-by.js";
+import { faultsOfParallel, markStep } from "./made-by.js";
 import type { StepDefinition } from "./saga.js";
 import type { Parallel } from "./typed-step.js";
 
@@ -27,10 +27,10 @@ export function flatList(list: readonly unknown[]): Placed[] {
   });
 }
 
-/** The elements as they are executed: members of a `parallel` know it. A list without faults is taken for granted. */
+/** The elements of a list without faults as they are executed: members of a `parallel` know it. */
 export function placedSteps(list: readonly Placed[]): readonly StepDefinition[] {
   return list.map(({ element, parallel }) => {
     const step = element as StepDefinition;
-    return parallel === undefined ? step : markStep({ ...step, parallel }, faultsOfStep(step) ?? []);
+    return parallel === undefined ? step : markStep({ ...step, parallel }, []);
   });
 }

@@ -52,26 +52,30 @@ export function forEach<const Name extends string, Context, Items extends readon
   ) as never;
 }
 
+/** Stands for a step that can't be used, so that nothing more is said of it. */
+const noStep: StepDefinition = Object.freeze({ ...elementDefaults, name: "", run: () => [], nothingToUndo: true });
+
 function readItemStep(read: OptionReader): StepDefinition {
   const given = read.value("step");
   const faults = faultsOfStep(given);
   if (faults === undefined) {
     read.refuse("step", given === undefined ? "is missing: the step of an item" : `${shownValue(given)} is not a step`);
-    return { ...elementDefaults, name: "", run: () => undefined, nothingToUndo: true };
+    return noStep;
   }
   for (const { at, fault } of faults) if (at !== "name") read.refuse(`step.${at}`, fault);
   const step = given as StepDefinition;
-  if (step.pivot) read.refuse("step", "is a pivot; the point of no return is passed once, not for each item");
-  if (step.element !== undefined)
-    read.refuse("step", `"${step.name}" is another element of a list; an item takes a step`);
-  if (step.when !== undefined)
-    read.refuse("step", `"${step.name}" has \`when\`; leave the items out of \`over\` instead`);
-  if (step.element === undefined && step.into !== undefined)
-    read.refuse(
-      "step",
-      `"${step.name}" has \`into\`, but outputs of items go into a list; use the step that it was made of`,
-    );
-  return step;
+  const refused = refusalOf(step);
+  if (refused === undefined) return step;
+  read.refuse("step", refused);
+  return noStep;
+}
+
+function refusalOf({ name, pivot, element, when, into }: StepDefinition): string | undefined {
+  if (pivot) return "is a pivot; the point of no return is passed once, not for each item";
+  if (element !== undefined) return `"${name}" is another element of a list; an item takes a step`;
+  if (when !== undefined) return `"${name}" has \`when\`; leave the items out of \`over\` instead`;
+  if (into === undefined) return undefined;
+  return `"${name}" has \`into\`, but outputs of items go into a list; use the step that it was made of`;
 }
 
 function readConcurrency(read: OptionReader): number {

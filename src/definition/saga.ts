@@ -93,6 +93,8 @@ export interface StepDefinition {
   readonly when?: (context: any) => unknown;
   /** Members of one `parallel` share it: its place in the list as it was written, from 0. */
   readonly parallel?: number;
+  /** How long a `sleep` is, in milliseconds, where the context has no say in it; its `run` gives the same. */
+  readonly sleepMs?: number;
   readonly wait?: SignalWait;
   readonly each?: EachItem;
   /** The saga that a `child` element runs; `run` then gives its input. */

@@ -53,17 +53,42 @@ export function shapeDifference(wanted: Shape, present: Shape): string[] {
     if (before === undefined) lines.push(`step ${index + 1}: "${now!.name}" was added`);
     else if (now === undefined) lines.push(`step ${index + 1}: "${before.name}" is missing`);
     else if (before.name !== now.name) lines.push(`step ${index + 1}: "${before.name}" is now "${now.name}"`);
-    else {
-      if (before.kind !== now.kind) lines.push(`step "${now.name}" was ${before.kind} and is now ${now.kind}`);
-      if (before.undone !== now.undone)
-        lines.push(
-          `step "${now.name}" ${before.undone ? "had a compensation and has none now" : "had no compensation and has one now"}`,
-        );
-      if (before.transactional !== now.transactional)
-        lines.push(
-          `step "${now.name}" ${before.transactional ? "was transactional and is not now" : "is transactional now"}`,
-        );
-    }
+    else lines.push(...stepDifference(before, now).map((what) => `step "${now.name}" ${what}`));
   }
   return lines;
+}
+
+function stepDifference(before: StepShape, now: StepShape): string[] {
+  const lines: string[] = [];
+  const note = (differs: boolean, what: string) => void (differs && lines.push(what));
+  note(before.element !== now.element, `was ${elementName(before)} and is now ${elementName(now)}`);
+  note(before.kind !== now.kind, `was ${before.kind} and is now ${now.kind}`);
+  note(
+    before.undone !== now.undone,
+    before.undone ? "had a compensation and has none now" : "had no compensation and has one now",
+  );
+  note(
+    before.transactional !== now.transactional,
+    before.transactional ? "was transactional and is not now" : "is transactional now",
+  );
+  note(
+    before.element === now.element && before.signal !== now.signal,
+    `waited for the signal "${before.signal}" and waits for "${now.signal}" now`,
+  );
+  note(
+    before.conditional !== now.conditional,
+    before.conditional ? "ran only at times and runs always now" : "runs only at times now",
+  );
+  note(before.parallel !== now.parallel, `was ${placeText(before)} and is ${placeText(now)} now`);
+  return lines;
+}
+
+const elementNames = { sleep: "a sleep", signal: "a wait for a signal", each: "a forEach", child: "a child" } as const;
+
+function elementName({ element }: StepShape): string {
+  return element === undefined ? "a step" : elementNames[element];
+}
+
+function placeText({ parallel }: StepShape): string {
+  return parallel === undefined ? "alone" : `in the parallel at place ${parallel + 1}`;
 }

@@ -36,18 +36,18 @@ export function sleep<const Name extends string, Context = unknown>(
   const read = new OptionReader(options, "sleep()", ["name", "for"]);
   const name = read.name("name", read.value("name"), stepNameFault);
   return markStep(
-    { ...elementDefaults, name, element: "sleep", nothingToUndo: true, run: readLength(read, name) },
+    { ...elementDefaults, name, element: "sleep", nothingToUndo: true, ...readLength(read, name) },
     read.faults,
   ) as never;
 }
 
-/** A function that gives the length in milliseconds, and throws what is wrong with one that was computed. */
-function readLength(read: OptionReader, name: string): StepDefinition["run"] {
+/** `run` gives the length in milliseconds, and throws what is wrong with one that was computed. */
+function readLength(read: OptionReader, name: string): Pick<StepDefinition, "run" | "sleepMs"> {
   const given = read.value("for");
-  if (typeof given === "function") return (context: unknown) => computedMs(given(context), name);
+  if (typeof given === "function") return { run: (context) => computedMs(given(context), name) };
   if (given === undefined) read.refuse("for", "is missing: how long to sleep");
-  const ms = read.duration("for", {}) ?? 0;
-  return () => ms;
+  const sleepMs = read.duration("for", {}) ?? 0;
+  return { run: () => sleepMs, sleepMs };
 }
 
 function computedMs(value: unknown, name: string): number {

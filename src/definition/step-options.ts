@@ -48,7 +48,8 @@ type Accepted<Returned, Schema> = Schema extends StandardSchemaV1 ? StandardSche
 interface AttemptOptions<Name extends string, Context, Returned, Transactional, Schema> {
   /**
    * 1 to 200 characters, the only step of that name in a saga. No `/` and no control characters, since idempotency keys
-   * are `runId/step` and `runId/step/compensate`; for the same reason not `compensate`.
+   * are `runId/step`, `runId/step/compensate` and, of a forEach's item, `runId/step/index`; for the same reason neither
+   * `compensate` nor a whole number.
    */
   readonly name: Name;
   /**

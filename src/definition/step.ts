@@ -98,7 +98,8 @@ export function named<
         ? `${shownValue(original)} ${madeByNobody}`
         : "is a parallel, which has no name; name its members",
     );
-  const kept = (own ?? []).filter(({ at }) => at !== "name");
+  // An empty key comes of a name that broke the rules, and went into more than the name.
+  const kept = (own ?? []).filter(({ at }) => at !== "name" || original.into === "");
   return markStep({ ...original, name: newName, ...(into === undefined ? {} : { into }) }, [
     ...kept,
     ...read.faults,

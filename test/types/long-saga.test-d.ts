@@ -1,9 +1,15 @@
-// FORTY STEPS, each needing what the one before gave: the checks of a list don't run into the compiler's limits.
+// FORTY STEPS, each needing what the one before gave, and fifty elements of all kinds: the checks of a list don't run into
+// the compiler's limits.
 
 import { expectTypeOf } from "vitest";
 import { z } from "zod";
+import { child } from "../../src/definition/child.js";
 import { defineSaga, type OutputOf } from "../../src/definition/define-saga.js";
+import { forEach } from "../../src/definition/for-each.js";
+import { parallel } from "../../src/definition/parallel.js";
+import { sleep } from "../../src/definition/sleep.js";
 import { pivot, step } from "../../src/definition/step.js";
+import { waitForSignal } from "../../src/definition/wait-for-signal.js";
 
 function next<const N extends number, const M extends number>(from: N, to: M) {
   type Needs = { [K in `key${N}`]: string };
@@ -66,3 +72,79 @@ export const long = defineSaga({
 expectTypeOf<OutputOf<typeof long>["key40"]>().toEqualTypeOf<string>();
 expectTypeOf<OutputOf<typeof long>["deep1"]>().toEqualTypeOf<{ list: number[] }>();
 expectTypeOf<keyof OutputOf<typeof long>>().toExtend<`key${number}` | `deep${number}`>();
+
+function perhaps<const N extends number>(number: N) {
+  const run = (_: { key0: string }) => ({ [`perhaps${number}`]: 1 }) as { [K in `perhaps${N}`]: number };
+  return step({ name: `perhaps-${number}`, nothingToUndo: true, run, when: (_: { go0: object }) => true });
+}
+
+function wait<const Name extends string>(name: Name) {
+  return waitForSignal({ name, payload: z.object({ by: z.string() }), within: "1h" });
+}
+
+function items<const N extends number>(number: N) {
+  const one = step({ name: "item", nothingToUndo: true, run: (_: { sku: string }) => ({ label: "l" }) });
+  return forEach({ name: `items${number}`, over: (_: { key1: string }) => [{ sku: _.key1 }], step: one });
+}
+
+const inner = defineSaga({ name: "inner", version: 1, steps: [sleep({ name: "night", for: "8h" })], output: () => 1 });
+function other<const N extends number>(number: N) {
+  return child({ name: `child${number}`, saga: inner, input: (_: { key2: string }) => undefined });
+}
+
+export const mixed = defineSaga({
+  name: "mixed",
+  version: 1,
+  input: z.object({ key0: z.string() }),
+  steps: [
+    parallel([step({ ...next(0, 1), nothingToUndo: true }), wait("go0"), sleep({ name: "sleep-0", for: "1s" })]),
+    step({ ...next(1, 2), nothingToUndo: true }),
+    perhaps(0),
+    items(0),
+    parallel([step({ ...next(2, 3), nothingToUndo: true }), wait("go1"), sleep({ name: "sleep-1", for: "1s" })]),
+    step({ ...next(3, 4), nothingToUndo: true }),
+    perhaps(1),
+    items(1),
+    parallel([step({ ...next(4, 5), nothingToUndo: true }), wait("go2"), sleep({ name: "sleep-2", for: "1s" })]),
+    step({ ...next(5, 6), nothingToUndo: true }),
+    perhaps(2),
+    items(2),
+    parallel([step({ ...next(6, 7), nothingToUndo: true }), wait("go3"), sleep({ name: "sleep-3", for: "1s" })]),
+    step({ ...next(7, 8), nothingToUndo: true }),
+    perhaps(3),
+    items(3),
+    parallel([step({ ...next(8, 9), nothingToUndo: true }), wait("go4"), sleep({ name: "sleep-4", for: "1s" })]),
+    step({ ...next(9, 10), nothingToUndo: true }),
+    perhaps(4),
+    items(4),
+    parallel([step({ ...next(10, 11), nothingToUndo: true }), wait("go5"), sleep({ name: "sleep-5", for: "1s" })]),
+    step({ ...next(11, 12), nothingToUndo: true }),
+    perhaps(5),
+    items(5),
+    parallel([step({ ...next(12, 13), nothingToUndo: true }), wait("go6"), sleep({ name: "sleep-6", for: "1s" })]),
+    step({ ...next(13, 14), nothingToUndo: true }),
+    perhaps(6),
+    items(6),
+    parallel([step({ ...next(14, 15), nothingToUndo: true }), wait("go7"), sleep({ name: "sleep-7", for: "1s" })]),
+    step({ ...next(15, 16), nothingToUndo: true }),
+    perhaps(7),
+    items(7),
+    pivot(next(16, 17)),
+    parallel([step(next(17, 18)), wait("go8"), perhaps(8)]),
+    step(next(18, 19)),
+    other(8),
+    parallel([step(next(19, 20)), wait("go9"), perhaps(9)]),
+    step(next(20, 21)),
+    other(9),
+    parallel([step(next(21, 22)), wait("go10"), perhaps(10)]),
+    step(next(22, 23)),
+    other(10),
+    parallel([step(next(23, 24)), wait("go11"), perhaps(11)]),
+    step(next(24, 25)),
+    other(11),
+  ],
+});
+expectTypeOf<OutputOf<typeof mixed>["key25"]>().toEqualTypeOf<string>();
+expectTypeOf<OutputOf<typeof mixed>["perhaps11"]>().toEqualTypeOf<number | undefined>();
+expectTypeOf<OutputOf<typeof mixed>["items7"]>().toEqualTypeOf<{ label: string }[]>();
+expectTypeOf<OutputOf<typeof mixed>["child11"]>().toEqualTypeOf<number>();

@@ -37,6 +37,8 @@ describe("two shapes", () => {
   const two: StepShape = { name: "two", kind: "retriable", undone: false, transactional: true };
   const shape = (...steps: StepShape[]): Shape => ({ steps });
 
+  const wait: StepShape = { ...one, element: "signal", signal: "go" };
+
   it("have the same text exactly when they are equal", () => {
     expect(shapeText(shape(one, two))).toBe(shapeText(shape({ ...one }, { ...two })));
     const others = [
@@ -46,8 +48,14 @@ describe("two shapes", () => {
       shape({ ...one, kind: "pivot" }, two),
       shape({ ...one, undone: false }, two),
       shape({ ...one, transactional: true }, two),
+      shape({ ...one, element: "sleep" }, two),
+      shape(wait, two),
+      shape({ ...wait, signal: "stop" }, two),
+      shape({ ...one, parallel: 0 }, two),
+      shape({ ...one, parallel: 1 }, two),
+      shape({ ...one, conditional: true }, two),
     ];
-    expect(new Set([shape(one, two), ...others].map(shapeText)).size).toBe(7);
+    expect(new Set([shape(one, two), ...others].map(shapeText)).size).toBe(13);
   });
 
   it.each<[string, Shape, Shape, string[]]>([
@@ -78,6 +86,56 @@ describe("two shapes", () => {
       shape(two),
       shape({ ...two, transactional: false }),
       [`step "two" was transactional and is not now`],
+    ],
+    [
+      "another element",
+      shape({ ...one, element: "sleep" }),
+      shape({ ...one, element: "each" }),
+      [`step "one" was a sleep and is now a forEach`],
+    ],
+    ["a step that is now a wait", shape(one), shape(wait), [`step "one" was a step and is now a wait for a signal`]],
+    [
+      "a child that is now a step",
+      shape({ ...one, element: "child" }),
+      shape(one),
+      [`step "one" was a child and is now a step`],
+    ],
+    [
+      "another signal",
+      shape(wait),
+      shape({ ...wait, signal: "stop" }),
+      [`step "one" waited for the signal "go" and waits for "stop" now`],
+    ],
+    ["a new condition", shape(one), shape({ ...one, conditional: true }), [`step "one" runs only at times now`]],
+    [
+      "a lost condition",
+      shape({ ...one, conditional: true }),
+      shape(one),
+      [`step "one" ran only at times and runs always now`],
+    ],
+    [
+      "a new parallel",
+      shape(one),
+      shape({ ...one, parallel: 0 }),
+      [`step "one" was alone and is in the parallel at place 1 now`],
+    ],
+    [
+      "another parallel",
+      shape({ ...one, parallel: 2 }),
+      shape({ ...one, parallel: 0 }),
+      [`step "one" was in the parallel at place 3 and is in the parallel at place 1 now`],
+    ],
+    [
+      "all of it",
+      shape(wait),
+      shape({ ...two, name: "one", parallel: 1 }),
+      [
+        `step "one" was a wait for a signal and is now a step`,
+        `step "one" was compensatable and is now retriable`,
+        `step "one" had a compensation and has none now`,
+        `step "one" is transactional now`,
+        `step "one" was alone and is in the parallel at place 2 now`,
+      ],
     ],
     ["a new transaction", shape(one), shape({ ...one, transactional: true }), [`step "one" is transactional now`]],
   ])("differ readably: %s", (_, wanted, present, lines) => {
