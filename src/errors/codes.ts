@@ -54,6 +54,14 @@ export const errorFamilies: readonly ErrorFamily[] = [
         meaning: "What an element computes of the context is not what it needs: a sleep's duration, a forEach's list.",
         remedy: "Mend the function; it gets the context of the run, whose history shows it.",
       },
+      "signal.invalid": {
+        meaning: "The payload of a signal does not fit the schema of the wait for it.",
+        remedy: "Mend the payload. A signal that its sender could not check is passed over by the run, which goes on waiting.",
+      },
+      "signal.unknown": {
+        meaning: "A signal was sent that the run's saga never waits for.",
+        remedy: "Use one of the names that the message lists.",
+      },
       "run.conflict": {
         meaning: "The id is taken by a run of another saga, or with another input.",
         remedy: "Use another id, or the same saga and input to get that run back.",

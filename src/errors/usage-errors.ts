@@ -43,6 +43,16 @@ export class InputInvalidError extends SagaError {
   }
 }
 
+/** The payload of a signal does not fit the schema of the wait for it; nothing was sent. Code `signal.invalid`. */
+export class SignalInvalidError extends SagaError {
+  readonly faults: readonly Fault[];
+
+  constructor(signal: string, faults: readonly Fault[]) {
+    super("signal.invalid", listed(`signal "${signal}" does not take this payload:`, faults));
+    this.faults = faults;
+  }
+}
+
 /** The id is taken by a run of another saga or with another input (1.9). Code `run.conflict`. */
 export class RunConflictError extends SagaError {
   readonly runId: string;

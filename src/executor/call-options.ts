@@ -2,7 +2,8 @@
 // unknown one with the nearest name.
 
 import { z } from "zod";
-import type { CloseOptions, ListOptions, ResolveOptions, StartOptions } from "./executor.js";
+import { OptionsInvalidError } from "../errors/usage-errors.js";
+import type { CloseOptions, ListOptions, ResolveOptions, SignalOptions, StartOptions } from "./executor.js";
 import type { WaitOptions } from "./handle.js";
 import { durationOption, parseOptions } from "./options.js";
 
@@ -42,6 +43,7 @@ const schemas = {
   wait: z.strictObject(wait),
   requestCancel: z.strictObject({ by, reason: text }),
   retry: z.strictObject({ by }),
+  signal: z.strictObject({ dedupeKey: z.custom<string>(isName, "must be a string of 1 to 500 characters").optional() }),
   resolve: z.strictObject({
     step: z.string(),
     as: z.enum(["done", "not_done", "undone"]),
@@ -79,6 +81,14 @@ export function parseOperator(verb: "requestCancel" | "retry", operator: unknown
     reason?: string;
   };
   return reason === undefined ? { by } : { by, reason };
+}
+
+/** @throws OptionsInvalidError */
+export function parseSignal(name: unknown, options: SignalOptions): { readonly dedupeKey?: string } {
+  if (!isName(name))
+    throw new OptionsInvalidError("signal", [{ at: "signal", fault: "must be its name: 1 to 500 characters" }]);
+  const { dedupeKey } = parseOptions("signal", schemas.signal, options);
+  return dedupeKey === undefined ? {} : { dedupeKey };
 }
 
 /** @throws OptionsInvalidError */

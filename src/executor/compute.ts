@@ -5,7 +5,7 @@ import type { Compute } from "../core/action.js";
 import type { StoredValue } from "../core/entry.js";
 import type { Computed } from "../core/record-computed.js";
 import { pendingSignal } from "../core/units.js";
-import { UsageError } from "../errors/usage-errors.js";
+import { SignalInvalidError, UsageError } from "../errors/usage-errors.js";
 import { type Body, contextFor, type Subject } from "./bodies.js";
 import { childRunId } from "./run-id.js";
 import { parseValue } from "./validate.js";
@@ -42,20 +42,20 @@ export async function compute(subject: Subject, body: Body, action: Compute, too
 
 function verdictOf(step: string, verdict: unknown): boolean {
   if (typeof verdict === "boolean") return verdict;
-  throw new UsageError("output.invalid", `\`when\` of step "${step}" has to give true or false, not ${typeof verdict}`);
+  throw new UsageError("element.invalid", `\`when\` of step "${step}" has to give true or false, not ${typeof verdict}`);
 }
 
 function millisOf(step: string, ms: unknown): number {
   if (typeof ms === "number" && ms >= 0) return ms;
-  throw new UsageError("output.invalid", `\`for\` of sleep "${step}" has to give a duration from zero on`);
+  throw new UsageError("element.invalid", `\`for\` of sleep "${step}" has to give a duration from zero on`);
 }
 
 function itemsOf(step: string, items: unknown): readonly unknown[] {
   if (!Array.isArray(items))
-    throw new UsageError("output.invalid", `\`over\` of step "${step}" has to give a list, not ${typeof items}`);
+    throw new UsageError("element.invalid", `\`over\` of step "${step}" has to give a list, not ${typeof items}`);
   if (items.length <= mostItems) return items;
   throw new UsageError(
-    "output.invalid",
+    "element.invalid",
     `\`over\` of step "${step}" gave ${items.length} items; at most ${mostItems} are allowed: give each batch a child of its own`,
   );
 }
@@ -67,8 +67,7 @@ async function payloadOf({ saga, state }: Subject, { step }: Body, tools: Tools)
   if (schema === undefined) return payload;
   const parsed = await parseValue(schema, tools.decode(payload));
   if (parsed.faults === undefined) return tools.encode(parsed.value);
-  const faults = parsed.faults.map(({ at, fault }) => `${at}: ${fault}`).join("; ");
-  throw new UsageError("signal.invalid", `the payload of signal "${unit.signal}" does not fit its schema: ${faults}`);
+  throw new SignalInvalidError(unit.signal!, parsed.faults);
 }
 
 async function childOf(

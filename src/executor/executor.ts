@@ -33,6 +33,20 @@ export interface CancelAnswer {
   readonly status?: EndStatus;
 }
 
+export interface SignalOptions {
+  /** 1 to 500 characters: a second signal of that name with the same key is a `duplicate`, and changes nothing. */
+  readonly dedupeKey?: string;
+}
+
+/** What became of a signal: final when the call returns. All but `received` leave the run as it is. */
+export interface SignalAnswer {
+  readonly verdict: "received" | "duplicate" | "rolling_back" | "finished" | "not_found";
+  /** With `rolling_back`. */
+  readonly cause?: Cause;
+  /** With `finished`. */
+  readonly status?: EndStatus;
+}
+
 /** What `get` tells of a run. */
 export interface RunView {
   readonly id: string;
@@ -132,6 +146,11 @@ export interface SagaExecutor extends AsyncDisposable {
   /** A handle of a run that exists, or `undefined`. */
   find(runId: string): Promise<RunHandle<unknown> | undefined>;
   requestCancel(runId: string, operator: { readonly by: string; readonly reason?: string }): Promise<CancelAnswer>;
+  /**
+   * Sends a signal: it waits in line, first in, first consumed, until the run waits for it; also before the run has begun.
+   * @throws SignalInvalidError, UsageError `signal.unknown`, SerializationError, PayloadTooLargeError; nothing was sent
+   */
+  signal(runId: string, signal: string, payload?: unknown, options?: SignalOptions): Promise<SignalAnswer>;
   get(runId: string): Promise<RunView | undefined>;
   /** @throws RunNotFoundError */
   history(runId: string): Promise<readonly HistoryEntry[]>;

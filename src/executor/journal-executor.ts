@@ -9,7 +9,7 @@ import type { Values } from "../journal/codec.js";
 import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
-import { parseGrace, parseList, parseOperator, parseResolve, parseStart, parseWait } from "./call-options.js";
+import { parseGrace, parseList, parseOperator, parseResolve, parseSignal, parseStart, parseWait } from "./call-options.js";
 import type {
   CancelAnswer,
   CloseOptions,
@@ -19,6 +19,8 @@ import type {
   RunPage,
   RunView,
   SagaExecutor,
+  SignalAnswer,
+  SignalOptions,
   StartOptions,
 } from "./executor.js";
 import type { RunHandle, RunOutcome, WaitOptions } from "./handle.js";
@@ -29,6 +31,7 @@ import { outcomeOf } from "./outcome-of.js";
 import { whyUnreadable } from "./readable.js";
 import type { Registry } from "./registry.js";
 import { settledOutput } from "./settled-output.js";
+import { sendSignal } from "./signalling.js";
 import { checkSameRun, prepareStart } from "./starting.js";
 import { historyOf, unreadableView, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
@@ -138,6 +141,16 @@ export class JournalExecutor implements SagaExecutor {
     operator: { readonly by: string; readonly reason?: string },
   ): Promise<CancelAnswer> {
     return requestCancel(this.#operating, runId, parseOperator("requestCancel", operator));
+  }
+
+  async signal(
+    runId: string,
+    signal: string,
+    payload?: unknown,
+    options: SignalOptions = {},
+  ): Promise<SignalAnswer> {
+    const sent = { runId, signal, payload, ...parseSignal(signal, options) };
+    return (await sendSignal({ ...this.#parts, operating: this.#operating }, sent)) ?? { verdict: "not_found" };
   }
 
   async get(runId: string): Promise<RunView | undefined> {

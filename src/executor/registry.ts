@@ -11,14 +11,14 @@ export class Registry {
 
   /** @throws UsageError `saga.duplicate`, `executor.unsupported` */
   constructor(sagas: readonly SagaDefinition[], options: { readonly transactions: boolean }) {
-    for (const saga of sagas) {
+    for (const saga of sagas.flatMap(withChildren)) {
       const present = this.#sagas.get(keyOf(saga));
       if (present !== undefined && present !== saga)
         throw new UsageError(
           "saga.duplicate",
           `two different sagas are registered as "${saga.name}" version ${saga.version}; give one another name or version`,
         );
-      const transactional = saga.steps.find((step) => step.transaction);
+      const transactional = saga.steps.find((step) => (step.each?.step ?? step).transaction);
       if (transactional !== undefined && !options.transactions)
         throw new UsageError(
           "executor.unsupported",
@@ -64,6 +64,11 @@ export class Registry {
     }
     return shapeText(saga.shape) === shapeText(run.shape) ? saga : shapeDifference(run.shape, saga.shape);
   }
+}
+
+/** A saga brings the sagas that its children run. */
+function withChildren(saga: SagaDefinition): readonly SagaDefinition[] {
+  return [saga, ...saga.steps.flatMap(({ child }) => (child === undefined ? [] : withChildren(child)))];
 }
 
 function keyOf(saga: { readonly name: string; readonly version: number }): string {

@@ -96,9 +96,33 @@ function waiting(run: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "w
   }
   const nextAttemptAt = new Date(state.dueAt);
   if (!state.begun) return { nextAttemptAt, waiting: state.dueAt > now ? "for its start" : "for a worker" };
+  if (state.dueAt <= now) return { nextAttemptAt, waiting: "for a worker" };
+  const at = state.dueAt >= farFuture ? {} : { nextAttemptAt };
+  return { ...at, waiting: whatFor(run) };
+}
+
+/** What a parked run waits for, of all that it waits for at once. */
+function whatFor(run: KnownRun): string {
+  const { header, state } = run;
+  const stage = state.rollback === undefined ? stageOf(header.shape, state) : [];
+  const waits = stage.filter((unit) => isWaiting(unit, state)).map((unit) => waitText(unit, state));
+  if (waits.length > 0) return waits.join(", and ");
   const step = nextStep(run);
-  if (state.dueAt <= now || step === undefined) return { nextAttemptAt, waiting: "for a worker" };
-  return { nextAttemptAt, waiting: `to try step "${step}" again` };
+  return step === undefined ? "for a worker" : `to try step "${step}" again`;
+}
+
+function waitText({ name, element, signal }: Unit, { steps }: KnownRun["state"]): string {
+  const { waitUntil, child } = steps[name]!;
+  switch (element) {
+    case "sleep":
+      return `until sleep "${name}" is over`;
+    case "signal": {
+      const limit = waitUntil === undefined || waitUntil >= farFuture ? "" : ` until ${new Date(waitUntil).toISOString()}`;
+      return `for signal "${signal}"${limit}`;
+    }
+    default:
+      return `for its child "${child?.runId}"`;
+  }
 }
 
 /** When the first body that is next for the owner may be called; long ago while it is under way. */
