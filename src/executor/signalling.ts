@@ -3,7 +3,7 @@
 
 import { awaitedSignals, decideSignal, type SignalVerdict } from "../core/signalling.js";
 import type { SagaDefinition } from "../definition/saga.js";
-import { nearestOf } from "../errors/nearest.js";
+import { nearestName } from "../errors/nearest.js";
 import { type Fault, SignalInvalidError, UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
 import type { RunHeader } from "../journal/journal.js";
@@ -52,7 +52,7 @@ function checkName({ runId, saga, shape }: RunHeader, signal: string): void {
   const known = awaitedSignals(shape);
   // A durable function's waits are not known before they begin.
   if (shape.steps.length === 0 || known.includes(signal)) return;
-  const nearest = nearestOf(signal, known);
+  const nearest = nearestName(signal, known);
   const hint = nearest === undefined ? "" : ` Did you mean "${nearest}"?`;
   const waits = known.length === 0 ? "for none" : `for ${known.map((name) => `"${name}"`).join(", ")}`;
   throw new UsageError(

@@ -1,10 +1,11 @@
 // WHAT CAN BE TOLD OF A RUN from its start and its journal: `get` and `history` (design 2.2). Values that can't be read
 // are shown as such and spoil nothing.
 
-import type { Entry, Row, StoredValue } from "../core/entry.js";
+import { type Entry, farFuture, type Row, type StoredValue } from "../core/entry.js";
 import { endOf, presentError } from "../core/outcome.js";
 import { statusOf } from "../core/projection.js";
-import { nextForward, nextOwed, owedSteps } from "../core/units.js";
+import type { Unit } from "../core/state.js";
+import { isWaiting, nextForward, nextOwed, owedSteps, stageOf } from "../core/units.js";
 import { reviveError } from "../errors/error-record.js";
 import type { LoadedRun, RunHeader } from "../journal/journal.js";
 import type { HistoryEntry, RunView } from "./executor.js";
