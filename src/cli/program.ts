@@ -32,7 +32,7 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     )
     .option("--embedded <dir>", "the embedded database of a folder; the same as --database embedded:DIR")
     .option("--schema <name>", 'the schema of the tables (default: "rubicon")')
-    .option("--tenant <name>", "the tenant whose runs are meant (default: none)")
+    .option("--tenant <name>", "the tenant whose runs are meant (default: none; a worker: everybody's)")
     .option("--json", "print the result as JSON; numbers that JSON can't hold are strings")
     .option("--debug", "print stacks of errors")
     .exitOverride()

@@ -24,6 +24,6 @@ export interface ExecutorHooks {
   written(header: RunHeader, state: RunState): void;
   availability(): Promise<Availability>;
   /** What an attempt under way in this process noted. */
-  noteOf(runId: string): unknown;
+  noteOf(header: RunHeader): unknown;
   close(graceMs: number): Promise<void>;
 }

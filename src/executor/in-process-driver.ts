@@ -66,7 +66,7 @@ export class InProcessDriver implements ExecutorHooks {
     };
   }
 
-  noteOf(runId: string): unknown {
+  noteOf({ runId }: RunHeader): unknown {
     return this.#drives.get(runId)?.note;
   }
 

@@ -151,7 +151,7 @@ export class JournalExecutor implements SagaExecutor {
     }
     if (loaded === undefined) return undefined;
     const blocked = [...(await hooks.availability())(loaded.header), ...(await this.#unreadable(loaded))];
-    return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(runId) });
+    return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(loaded.header) });
   }
 
   /** What of the run's values this executor's own code can't read, where it knows the saga. */

@@ -22,6 +22,7 @@ import type { Clock } from "../platform/clock.js";
 import { withFields } from "../platform/log.js";
 import { type AttemptEnd, type RunningAttempt, startAttempt } from "./attempt.js";
 import { type Context, checkOutput, contextOf, isPlainObject, mergedOutputs } from "./context.js";
+import { keyOfCompensation, keyOfStep } from "./keys.js";
 import { parseValue } from "./validate.js";
 
 /** What performing needs beside the run itself. */
@@ -141,8 +142,8 @@ async function undo(
   await step.compensate!(context, {
     ...runTools,
     ...known,
-    key: `${header.runId}/${action.step}/compensate`,
-    forwardKey: `${header.runId}/${action.step}`,
+    key: keyOfCompensation(header, action.step),
+    forwardKey: keyOfStep(header, action.step),
     cause: state.rollback,
   });
   return { outcome: { kind: "returned", output: tools.encode(undefined) } };
@@ -181,7 +182,7 @@ function toolsFor(
 ): RunTools {
   const { runId } = subject.header;
   return {
-    key: `${runId}/${action.step}`,
+    key: keyOfStep(subject.header, action.step),
     signal: attempt.signal,
     attempt: action.attempt,
     runId,

@@ -24,6 +24,8 @@ export interface RunStart {
 export interface RunHeader extends Omit<RunStart, "startAt"> {
   /** The journal's own key of the run: never reused, opaque. */
   readonly key: string;
+  /** Whose run it is; absent: of no tenant. */
+  readonly tenant?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }

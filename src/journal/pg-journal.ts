@@ -46,14 +46,15 @@ export function shapeHash(shape: Shape): string {
 
 export class PgJournal implements Journal {
   readonly #database: Database;
-  readonly #tenant: string;
+  /** Whose runs it starts, finds and lists; it appends to anybody's. */
+  readonly tenant: string;
   readonly #announce: (notice: Notice) => void;
   readonly #batcher: Batcher;
   readonly #keptShapes = new Set<string>();
 
   constructor({ database, tenant = "", announce = () => {} }: PgJournalOptions) {
     this.#database = database;
-    this.#tenant = tenant;
+    this.tenant = tenant;
     this.#announce = announce;
     this.#batcher = new Batcher(database);
   }
@@ -109,7 +110,7 @@ export class PgJournal implements Journal {
   async find(runId: string): Promise<RunHeader | undefined> {
     // No run can have such an id: the database would refuse the question.
     if (safeText(runId, Number.POSITIVE_INFINITY) !== runId) return undefined;
-    const run = await findRunById(this.#database, this.#tenant, runId);
+    const run = await findRunById(this.#database, this.tenant, runId);
     return run && this.#header(run);
   }
 
@@ -141,8 +142,8 @@ export class PgJournal implements Journal {
     const offered = await this.#offer(row, offer.header.runId);
     if (offered.kind === "taken") return offered;
     const { at, awaited, poked } = offered.row;
-    const { key, runId } = offer.header;
-    if (awaited) this.#announce({ kind: "ended", runId });
+    const { key, tenant = "", runId } = offer.header;
+    if (awaited) this.#announce({ kind: "ended", tenant, runId });
     if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
     if (offer.projection?.claim === "free" && offer.projection.dueAt <= at) this.#announce({ kind: "ready" });
     return {
@@ -164,7 +165,7 @@ export class PgJournal implements Journal {
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor))
       throw new UsageError("cursor.invalid", "this is no cursor that a page of this list gave");
     const rows = await listRuns(this.#database, {
-      tenant: this.#tenant,
+      tenant: this.tenant,
       limit,
       ...(status === undefined ? {} : { status }),
       ...(saga === undefined ? {} : { saga }),
@@ -187,7 +188,7 @@ export class PgJournal implements Journal {
   async #newRun(start: RunStart): Promise<NewRun> {
     const hash = await this.#keepShape(start.shape);
     return {
-      tenant: this.#tenant,
+      tenant: this.tenant,
       runId: start.runId,
       saga: start.saga,
       version: start.version,
@@ -210,7 +211,7 @@ export class PgJournal implements Journal {
 
   async #header(run: RunRow): Promise<RunHeader> {
     if (run.shape !== undefined) return headerOf(run, readShape(run.shape, run.runId));
-    const found = await findRunById(this.#database, this.#tenant, run.runId);
+    const found = await findRunById(this.#database, run.tenant, run.runId);
     return headerOf(run, readShape(found?.shape, run.runId));
   }
 
@@ -221,8 +222,10 @@ export class PgJournal implements Journal {
 
 /** A claimed run's header, its shape being one that the claimer registered. */
 export function headerOf(run: RunRow, shape: Shape): RunHeader {
-  const { key, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
-  return { key, runId, saga, version, shape, input: unpackValue(run.input), inputDigest, priority, createdAt, startAt };
+  const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
+  const of = tenant === "" ? {} : { tenant };
+  const input = unpackValue(run.input);
+  return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, createdAt, startAt };
 }
 
 function readShape(text: string | undefined, runId: string): Shape {

@@ -157,7 +157,7 @@ class DurableHooks implements ExecutorHooks {
         listen: onDatabase,
         onNotification,
         onHeard: () => this.#ends.wake(),
-        onEnded: (runId) => this.#waiters.wake(runId),
+        onEnded: (header) => this.#ended(header),
         clock,
         chance,
         logger,
@@ -250,11 +250,15 @@ class DurableHooks implements ExecutorHooks {
     const { database } = this.#parts;
     const workers = await liveWorkers(database, database.nowOverride());
     const registered = workers.flatMap(({ registered: text }) => readRegistered(text));
-    return (run) => (workers.length === 0 ? [] : reasons(run, registered));
+    // Whoever asks sees runs of this tenant only.
+    const { tenant } = this.#parts.parsed;
+    const serving = registered.filter(({ tenants }) => tenants?.includes(tenant) ?? true);
+    if (registered.length > 0 && serving.length === 0) return () => [`no live worker serves tenant "${tenant}"`];
+    return (run) => (workers.length === 0 ? [] : reasons(run, serving));
   }
 
-  noteOf(runId: string): unknown {
-    return this.#worker?.noteOf(runId);
+  noteOf({ key }: RunHeader): unknown {
+    return this.#worker?.noteOf(key);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -299,11 +303,16 @@ class DurableHooks implements ExecutorHooks {
         this.#worker?.wake();
         return;
       case "ended":
-        this.#waiters.wake(notice.runId);
+        this.#ended(notice);
         return;
       case "poked":
         if (notice.worker === this.#worker?.id) this.#worker.poke(notice.key);
     }
+  }
+
+  /** Who waits here waits for runs of this tenant. */
+  #ended({ tenant = "", runId }: { readonly tenant?: string; readonly runId: string }): void {
+    if (tenant === this.#parts.parsed.tenant) this.#waiters.wake(runId);
   }
 
   #catchUp(): void {
@@ -324,6 +333,8 @@ interface Registered {
   readonly saga: string;
   readonly version: number;
   readonly shape: Shape;
+  /** Whose runs it takes up; absent: everybody's. */
+  readonly tenants?: readonly string[];
 }
 
 /** What a worker said that it can run; what another version said in other words is passed over. */
