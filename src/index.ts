@@ -57,6 +57,7 @@ export {
 } from "./errors/usage-errors.js";
 // Run
 export type {
+  Attributes,
   CancelAnswer,
   CloseOptions,
   HistoryEntry,

@@ -2,6 +2,7 @@
 // unknown one with the nearest name.
 
 import { z } from "zod";
+import { attributesOption } from "./attributes.js";
 import type { CloseOptions, ListOptions, ResolveOptions, StartOptions } from "./executor.js";
 import type { WaitOptions } from "./handle.js";
 import { durationOption, parseOptions } from "./options.js";
@@ -24,6 +25,7 @@ const start = {
     .min(-daySeconds)
     .max(daySeconds, `must be a number of seconds between -${daySeconds} and ${daySeconds}`)
     .optional(),
+  attributes: attributesOption,
   tx: z.custom<StartOptions["tx"]>(hasQuery, "must have query(text, values)").optional(),
 };
 
@@ -52,6 +54,7 @@ const schemas = {
   list: z.strictObject({
     status: z.union([status, z.array(status)], `must be one or a list of ${statuses.join(", ")}`).optional(),
     saga: z.string().optional(),
+    attributes: attributesOption,
     limit: z.int().min(1).max(mostListed).default(50),
     cursor: z.string().optional(),
   }),

@@ -4,8 +4,10 @@ import type { Cause, EndStatus, Entry } from "../core/entry.js";
 import type { RunStatus } from "../core/projection.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import type { Duration } from "../definition/duration.js";
+import type { Attributes } from "../journal/journal.js";
 import type { RunHandle, WaitOptions } from "./handle.js";
 
+export type { Attributes } from "../journal/journal.js";
 export type { RunOutcome, WaitOptions } from "./handle.js";
 
 export interface StartOptions {
@@ -15,6 +17,8 @@ export interface StartOptions {
   readonly startAt?: Date;
   /** A head start in seconds, -86,400 to 86,400. Default 0. */
   readonly priority?: number;
+  /** What the run can be found by: at most 64 keys, 8 KiB as JSON. Default: nothing. The first start's are kept (1.9). */
+  readonly attributes?: Attributes;
   /** The caller's own transaction, in which the run begins to exist: anything with `query(text, values)`. Durable only. */
   readonly tx?: { query(text: string, values: any[]): Promise<{ rows: any[] }> };
 }
@@ -43,6 +47,7 @@ export interface RunView {
   /** Why no worker can take the run up, a line each. */
   readonly blocked?: readonly string[];
   readonly input: unknown;
+  readonly attributes?: Attributes;
   readonly output?: unknown;
   /** The error that ended it, or turned it back, or that the present step last failed with. */
   readonly error?: unknown;
@@ -85,6 +90,8 @@ export interface HistoryEntry {
 export interface ListOptions {
   readonly status?: (RunStatus | "blocked") | readonly RunStatus[];
   readonly saga?: string;
+  /** Runs that have all of these. */
+  readonly attributes?: Attributes;
   /** 1 to 1,000. Default 50. */
   readonly limit?: number;
   /** What the page before gave as `cursor`. */
@@ -97,6 +104,7 @@ export interface RunSummary {
   readonly saga: string;
   readonly version: number;
   readonly status: RunStatus | "blocked";
+  readonly attributes?: Attributes;
   readonly createdAt: Date;
   readonly endedAt?: Date;
   readonly cancelRequestedAt?: Date;

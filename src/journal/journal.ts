@@ -5,6 +5,9 @@ import type { Entry, Row, StoredValue } from "../core/entry.js";
 import type { Projection, RunStatus } from "../core/projection.js";
 import type { Shape } from "../definition/shape.js";
 
+/** What runs can be found by: at most 64 keys, 8 KiB as JSON. Numbers are finite. */
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
 /** What a start records about a run; it never changes. */
 export interface RunStart {
   readonly runId: string;
@@ -18,6 +21,7 @@ export interface RunStart {
   readonly startAt?: number;
   /** A head start in seconds. */
   readonly priority: number;
+  readonly attributes?: Attributes;
 }
 
 /** A started run. */
@@ -58,6 +62,8 @@ export interface RunQuery {
   /** Any of these; absent: all. */
   readonly status?: readonly RunStatus[];
   readonly saga?: string;
+  /** All of these; at least one. */
+  readonly attributes?: Attributes;
   readonly limit: number;
   /** What the page before gave: opaque, stable while runs are inserted. */
   readonly cursor?: string;
@@ -70,6 +76,7 @@ export interface RunLine {
   readonly version: number;
   readonly shape: Shape;
   readonly status: RunStatus;
+  readonly attributes?: Attributes;
   readonly owed: readonly string[];
   readonly createdAt: number;
   readonly endedAt?: number;

@@ -181,7 +181,7 @@ function frozenJson<T>(text: string): T {
 }
 
 function readLine(run: StoredRun): RunLine {
-  const { runId, saga, version, shape, createdAt } = readHeader(run);
+  const { runId, saga, version, shape, attributes, createdAt } = readHeader(run);
   const { status, owed, cancelRequestedAt, cancelRefusedAt } = frozenJson<Projection>(run.projection);
   return {
     runId,
@@ -191,6 +191,7 @@ function readLine(run: StoredRun): RunLine {
     status,
     owed,
     createdAt,
+    ...(attributes === undefined ? {} : { attributes }),
     ...(run.endedAt === undefined ? {} : { endedAt: run.endedAt }),
     ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
     ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),
@@ -199,7 +200,16 @@ function readLine(run: StoredRun): RunLine {
 
 function matches(line: RunLine, query: RunQuery): boolean {
   const status: readonly RunStatus[] = query.status ?? [line.status];
-  return status.includes(line.status) && (query.saga === undefined || query.saga === line.saga);
+  return (
+    status.includes(line.status) &&
+    (query.saga === undefined || query.saga === line.saga) &&
+    Object.entries(query.attributes ?? {}).every(([key, value]) => hasAttribute(line, key, value))
+  );
+}
+
+/** Compared as JSON: -0 is 0, as in the database. */
+function hasAttribute({ attributes = {} }: RunLine, key: string, value: string | number | boolean): boolean {
+  return Object.hasOwn(attributes, key) && JSON.stringify(attributes[key]) === JSON.stringify(value);
 }
 
 function readCursor(cursor: string): number {

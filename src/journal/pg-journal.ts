@@ -27,7 +27,17 @@ import {
 } from "../store/runs.js";
 import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
 import { readEntries, writeEntries } from "./entries-text.js";
-import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+import type {
+  AppendResult,
+  Attributes,
+  Journal,
+  LoadedRun,
+  Offer,
+  RunHeader,
+  RunLine,
+  RunQuery,
+  RunStart,
+} from "./journal.js";
 import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
 
 export { newRowOf, readRow } from "./pg-rows.js";
@@ -161,7 +171,7 @@ export class PgJournal implements Journal {
   }
 
   async list(query: RunQuery): Promise<{ readonly lines: readonly RunLine[]; readonly cursor?: string }> {
-    const { status, saga, limit, cursor } = query;
+    const { status, saga, attributes, limit, cursor } = query;
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor))
       throw new UsageError("cursor.invalid", "this is no cursor that a page of this list gave");
     const rows = await listRuns(this.#database, {
@@ -169,6 +179,7 @@ export class PgJournal implements Journal {
       limit,
       ...(status === undefined ? {} : { status }),
       ...(saga === undefined ? {} : { saga }),
+      ...(attributes === undefined ? {} : { attributes: JSON.stringify(attributes) }),
       ...(cursor === undefined ? {} : { before: cursor }),
     });
     const lines = rows.map(lineOf);
@@ -196,6 +207,7 @@ export class PgJournal implements Journal {
       input: packValue(start.input),
       inputDigest: start.inputDigest,
       priority: start.priority,
+      ...(start.attributes === undefined ? {} : { attributes: JSON.stringify(start.attributes) }),
       ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
     };
   }
@@ -225,7 +237,12 @@ export function headerOf(run: RunRow, shape: Shape): RunHeader {
   const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
   const of = tenant === "" ? {} : { tenant };
   const input = unpackValue(run.input);
-  return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, createdAt, startAt };
+  const found = run.attributes === undefined ? {} : { attributes: readAttributes(run.attributes) };
+  return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, ...found, createdAt, startAt };
+}
+
+function readAttributes(text: string): Attributes {
+  return Object.freeze(JSON.parse(text));
 }
 
 function readShape(text: string | undefined, runId: string): Shape {
@@ -246,7 +263,7 @@ function shapeOrNone(text: string | undefined, runId: string): Shape {
 }
 
 function lineOf(row: RunSummaryRow): RunLine {
-  const { runId, saga, version, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
+  const { runId, saga, version, attributes, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
   return {
     runId,
     saga,
@@ -255,6 +272,7 @@ function lineOf(row: RunSummaryRow): RunLine {
     status: row.status as RunStatus,
     owed,
     createdAt,
+    ...(attributes === undefined ? {} : { attributes: readAttributes(attributes) }),
     ...(endedAt === undefined ? {} : { endedAt }),
     ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
     ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),

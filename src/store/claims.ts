@@ -143,8 +143,8 @@ const claim = (state: 0 | 4, ofTenants: boolean): Statement => {
     returning ${runColumns("r")}, ${micros("r.rank")} as rank, i.writer::text as token, i.nonce::text as nonce,
       i.number::text as number, i.payload::text as payload, ${millis("i.at")} as at
   )
-  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, created_at, start_at,
-    rank, token, nonce, number, payload, at from u order by rank::bigint`;
+  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes,
+    created_at, start_at, rank, token, nonce, number, payload, at from u order by rank::bigint`;
 };
 
 const statements = {

@@ -50,6 +50,8 @@ export interface RunRow {
   readonly input: StoredText;
   readonly inputDigest: string;
   readonly priority: number;
+  /** A JSON object. */
+  readonly attributes?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }
@@ -67,11 +69,12 @@ export interface FirstRow {
 export const runColumns = (runs: string): string => `${runs}.id::text as key, ${runs}.tenant::text as tenant,
   ${runs}.run_id::text as run_id, ${runs}.saga::text as saga, ${runs}.version::text as version,
   ${runs}.shape_hash::text as shape_hash, ${runs}.input::text as input, ${runs}.input_format::text as input_format,
-  ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority,
+  ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority, ${runs}.attributes::text as attributes,
   ${millis(`${runs}.created_at`)} as created_at, ${millis(`${runs}.start_at`)} as start_at`;
 
 export function readRun(row: SqlRow): RunRow {
   const shape = optionalText(row, "shape");
+  const attributes = optionalText(row, "attributes");
   return {
     key: textOf(row, "key"),
     tenant: textOf(row, "tenant"),
@@ -85,11 +88,12 @@ export function readRun(row: SqlRow): RunRow {
     createdAt: numberOf(row, "created_at"),
     startAt: numberOf(row, "start_at"),
     ...(shape === undefined ? {} : { shape }),
+    ...(attributes === undefined ? {} : { attributes }),
   };
 }
 
 const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash, r.input, r.input_format, r.input_digest,
-  r.priority, r.created_at, r.start_at`;
+  r.priority, r.attributes, r.created_at, r.start_at`;
 
 const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
   start_at, created_at, due_at, rank`;

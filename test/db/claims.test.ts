@@ -1,15 +1,14 @@
 // Claiming on a real Postgres: who gets a run, in which order, and that each taking up is a row of its journal (design 1.3,
 // 3.1, 3.3).
 
-import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ClaimBounds } from "../../src/store/claim-bounds.js";
 import { type ClaimGroup, type ClaimOptions, claimRuns, promoteDue } from "../../src/store/claims.js";
 import type { Database } from "../../src/store/db.js";
 import { appendRow } from "../../src/store/entries.js";
 import { rowsAfter } from "../../src/store/journal-rows.js";
-import type { Runner, SqlValue } from "../../src/store/sql.js";
 import { beatWorker, registerWorker, retireWorker } from "../../src/store/workers.js";
+import { buffersOf } from "./buffers.js";
 import { change, lockWaiters, newRow, type TestStore, testStore } from "./store.js";
 
 let store: TestStore;
@@ -232,37 +231,6 @@ describe("a claim for some tenants", () => {
   });
 });
 
-const literal = (value: SqlValue): string => {
-  if (Array.isArray(value))
-    return pg.escapeLiteral(
-      `{${value.map((each) => (each === null ? "NULL" : JSON.stringify(String(each)))).join(",")}}`,
-    );
-  return value === null ? "null" : pg.escapeLiteral(String(value));
-};
-
-let prepared = 0;
-/** Pages that `work` reads, with the plan that a long-lived connection comes to use, which knows no values. */
-async function buffersOf(work: (runner: Runner) => Promise<unknown>): Promise<number> {
-  const client = await store.fresh.connect();
-  let buffers = 0;
-  const runner: Runner = {
-    run: async (statement, values) => {
-      prepared += 1;
-      await client.query(`prepare p${prepared} as ${statement('"rubicon"')}`);
-      const { rows } = await client.query(
-        `explain (analyze, buffers, format json) execute p${prepared} (${values.map(literal).join(", ")})`,
-      );
-      const plan = rows[0]["QUERY PLAN"][0].Plan;
-      buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-      return [];
-    },
-  };
-  await client.query("begin; set local plan_cache_mode = force_generic_plan");
-  await work(runner);
-  await client.query("rollback");
-  return buffers;
-}
-
 describe("a claim's price", () => {
   test("for some tenants, is not that of another tenant's backlog, nor of what theirs have ended", async () => {
     await store.fresh.query(`insert into rubicon.runs (tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, start_at, created_at, status, state, due_at, rank)
@@ -272,7 +240,7 @@ describe("a claim's price", () => {
     for (let index = 0; index < 20; index += 1) await store.run({ tenant: "quiet" });
     await store.fresh.query("vacuum analyze rubicon.runs");
     const priceFor = (tenant: string) =>
-      buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups: [group({ tenant })] })));
+      buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups: [group({ tenant })] })));
     expect(await priceFor("nobody")).toBeLessThan(50);
     expect(await priceFor("quiet")).toBeLessThan(50 + 20 * 45);
   });
@@ -287,11 +255,11 @@ describe("a claim's price", () => {
     const groups = Array.from({ length: 20 }, (_, index) => group(index === 7 ? {} : { saga: `saga-${index}` }));
     const nothing = groups.filter((_, index) => index !== 7);
     expect(
-      await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups: nothing }))),
+      await buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups: nothing }))),
     ).toBeLessThan(200);
     // Explained, it gives no row to read.
-    expect(await buffersOf((runner) => promoteDue(runner, 100, null).catch(() => {}))).toBeLessThan(50);
-    expect(await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups })))).toBeLessThan(
+    expect(await buffersOf(store, (runner) => promoteDue(runner, 100, null).catch(() => {}))).toBeLessThan(50);
+    expect(await buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups })))).toBeLessThan(
       200 + 20 * 45,
     );
   });
