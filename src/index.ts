@@ -68,6 +68,7 @@ export type {
   RunSummary,
   RunView,
   SagaExecutor,
+  StartManyOptions,
   StartOptions,
   WaitOptions,
 } from "./executor/executor.js";

@@ -3,7 +3,7 @@
 
 import { z } from "zod";
 import { attributesOption } from "./attributes.js";
-import type { CloseOptions, ListOptions, ResolveOptions, StartOptions } from "./executor.js";
+import type { CloseOptions, ListOptions, ResolveOptions, StartManyOptions, StartOptions } from "./executor.js";
 import type { WaitOptions } from "./handle.js";
 import { durationOption, parseOptions } from "./options.js";
 
@@ -29,6 +29,12 @@ const start = {
   tx: z.custom<StartOptions["tx"]>(hasQuery, "must have query(text, values)").optional(),
 };
 
+const startMany = {
+  ...start,
+  id: z.custom<(input: unknown, index: number) => unknown>(isFunction, "must be a function of an input").optional(),
+  attributes: z.union([z.custom<(input: unknown, index: number) => unknown>(isFunction), attributesOption]).optional(),
+};
+
 const wait = {
   signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, "must be an AbortSignal").optional(),
   timeout: durationOption({ infinite: true }).optional(),
@@ -40,6 +46,7 @@ const status = z.enum(statuses);
 
 const schemas = {
   start: z.strictObject(start),
+  startMany: z.strictObject(startMany),
   execute: z.strictObject({ ...start, ...wait }),
   wait: z.strictObject(wait),
   requestCancel: z.strictObject({ by, reason: text }),
@@ -64,6 +71,11 @@ const schemas = {
 /** @throws OptionsInvalidError */
 export function parseStart(call: "start" | "execute", options: StartOptions & WaitOptions) {
   return parseOptions(call, schemas[call], options);
+}
+
+/** @throws OptionsInvalidError */
+export function parseStartMany(options: StartManyOptions<never>) {
+  return parseOptions("startMany", schemas.startMany, options);
 }
 
 /** `timeout` in milliseconds. @throws OptionsInvalidError */
@@ -97,6 +109,10 @@ export function parseList(options: ListOptions) {
 /** Milliseconds. @throws OptionsInvalidError */
 export function parseGrace(options: CloseOptions): number {
   return parseOptions("close", schemas.close, options).grace;
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
 }
 
 function isName(value: unknown): boolean {

@@ -23,6 +23,13 @@ export interface StartOptions {
   readonly tx?: { query(text: string, values: any[]): Promise<{ rows: any[] }> };
 }
 
+/** Of all runs that `startMany` starts; what is a function is asked for each, with its input as it was passed. */
+export interface StartManyOptions<Input = unknown> extends Omit<StartOptions, "id" | "attributes"> {
+  /** Default: UUIDv7s. Two inputs of one id have to be the same. */
+  readonly id?: (input: Input, index: number) => string;
+  readonly attributes?: Attributes | ((input: Input, index: number) => Attributes);
+}
+
 /** The answer to an ask to stop: final when the call returns (1.7). Instants are Dates. */
 export interface CancelAnswer {
   readonly verdict: "cancelled" | "cancelling" | "refused" | "rolling_back" | "finished" | "not_found";
@@ -135,6 +142,15 @@ export interface CloseOptions {
 /** Runs sagas. See each method; all verbs but `start` and `execute` work from shape and journal alone. */
 export interface SagaExecutor extends AsyncDisposable {
   start<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions): Promise<RunHandle<OutputOf<S>>>;
+  /**
+   * Starts a run for each of up to 100,000 inputs, in one transaction: all or none. Handles in the order of the inputs.
+   * @throws InputInvalidError with the faults of all inputs, each with its place; RunConflictError
+   */
+  startMany<S extends Saga>(
+    saga: S,
+    inputs: readonly InputOf<S>[],
+    options?: StartManyOptions<InputOf<S>>,
+  ): Promise<readonly RunHandle<OutputOf<S>>[]>;
   /** `start` and `result` in one; begins here and now if a slot is free. */
   execute<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions & WaitOptions): Promise<OutputOf<S>>;
   /** A handle of a run that exists, or `undefined`. */

@@ -5,7 +5,7 @@ import { projectionOf } from "../core/projection.js";
 import { foldEntries, foldRows, type RunState } from "../core/state.js";
 import { takeUp } from "../core/take-up.js";
 import { UsageError } from "../errors/usage-errors.js";
-import type { Journal, RunHeader, RunStart } from "../journal/journal.js";
+import type { Begun, CheckSame, Journal, RunHeader, RunStart } from "../journal/journal.js";
 import { Drive, type Driving } from "./drive.js";
 import type { Availability, ExecutorHooks } from "./hooks.js";
 import { foldRun } from "./operating.js";
@@ -39,14 +39,20 @@ export class InProcessDriver implements ExecutorHooks {
     start: RunStart,
     options: { readonly soon: boolean; readonly tx?: unknown },
   ): Promise<{ header: RunHeader; created: boolean }> {
-    if (options.tx !== undefined)
-      throw new UsageError(
-        "executor.unsupported",
-        "inProcessExecutor has no database to join the caller's transaction in; use durableExecutor",
-      );
+    refuseTransaction(options.tx);
     const { header, created } = await this.#parts.journal.start(start);
     if (created) this.#takeUpAt(header, header.startAt);
     return { header, created };
+  }
+
+  async beginMany(
+    starts: readonly RunStart[],
+    options: { readonly check: CheckSame; readonly tx?: unknown },
+  ): Promise<readonly Begun[]> {
+    refuseTransaction(options.tx);
+    const begun = await this.#parts.journal.startMany(starts, options.check);
+    for (const { header, created } of begun) if (created) this.#takeUpAt(header, header.startAt);
+    return begun;
   }
 
   written(header: RunHeader, state: RunState): void {
@@ -134,4 +140,12 @@ export class InProcessDriver implements ExecutorHooks {
     if (state.finished !== undefined) this.#parts.waiters.wake(header.runId);
     else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
   }
+}
+
+function refuseTransaction(tx: unknown): void {
+  if (tx === undefined) return;
+  throw new UsageError(
+    "executor.unsupported",
+    "inProcessExecutor has no database to join the caller's transaction in; use durableExecutor",
+  );
 }

@@ -9,7 +9,15 @@ import type { Values } from "../journal/codec.js";
 import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
-import { parseGrace, parseList, parseOperator, parseResolve, parseStart, parseWait } from "./call-options.js";
+import {
+  parseGrace,
+  parseList,
+  parseOperator,
+  parseResolve,
+  parseStart,
+  parseStartMany,
+  parseWait,
+} from "./call-options.js";
 import type {
   CancelAnswer,
   CloseOptions,
@@ -19,6 +27,7 @@ import type {
   RunPage,
   RunView,
   SagaExecutor,
+  StartManyOptions,
   StartOptions,
 } from "./executor.js";
 import type { RunHandle, RunOutcome, WaitOptions } from "./handle.js";
@@ -30,6 +39,7 @@ import { whyUnreadable } from "./readable.js";
 import type { Registry } from "./registry.js";
 import { settledOutput } from "./settled-output.js";
 import { checkSameRun, prepareStart } from "./starting.js";
+import { prepareStarts } from "./starting-many.js";
 import { historyOf, unreadableView, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
 
@@ -64,6 +74,22 @@ export class JournalExecutor implements SagaExecutor {
 
   async start<S extends Saga>(saga: S, input: InputOf<S>, options: StartOptions = {}): Promise<RunHandle<OutputOf<S>>> {
     return this.#start(saga, input, parseStart("start", options), false);
+  }
+
+  async startMany<S extends Saga>(
+    saga: S,
+    inputs: readonly InputOf<S>[],
+    options: StartManyOptions<InputOf<S>> = {},
+  ): Promise<readonly RunHandle<OutputOf<S>>[]> {
+    const { tx, ...request } = parseStartMany(options);
+    this.#checkOpen();
+    const { registry, values, journal, chance, hooks } = this.#parts;
+    const freshId = () => chance.runId(journal.now());
+    const starts = await prepareStarts(registry.require(saga), inputs, request, { ...values, freshId });
+    this.#checkOpen();
+    if (starts.length === 0) return [];
+    const begun = await hooks.beginMany(starts, { check: checkSameRun, ...(tx === undefined ? {} : { tx }) });
+    return begun.map(({ header, created }) => this.#handle<OutputOf<S>>(header, created));
   }
 
   async execute<S extends Saga>(

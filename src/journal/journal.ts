@@ -84,6 +84,15 @@ export interface RunLine {
   readonly cancelRefusedAt?: number;
 }
 
+/** What became of a start. */
+export interface Begun {
+  readonly header: RunHeader;
+  readonly created: boolean;
+}
+
+/** Throws when the run that has the id is not the one that was to be started (1.9). */
+export type CheckSame = (start: RunStart, existing: RunHeader) => void;
+
 export interface Journal {
   /**
    * Records a run, unless the id exists: then its header comes back with `created: false`, whatever it is of. With
@@ -98,6 +107,11 @@ export interface Journal {
     /** The row of `takenUp`, when the run was created with it. */
     readonly row?: Row;
   }>;
+  /**
+   * Records runs of one saga with one `startAt` and `priority`, all or none: `check` is asked about each whose id exists, and
+   * when it throws nothing is written. What became of each, in their order; of two with one id the second was there.
+   */
+  startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]>;
   /** The run by its public id, with the rows after `after` (default: all). Undefined when there is none. */
   load(runId: string, after?: number): Promise<LoadedRun | undefined>;
   /** What was started, whatever its journal holds: also of a run whose rows can't be read. */

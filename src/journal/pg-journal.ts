@@ -30,6 +30,8 @@ import { readEntries, writeEntries } from "./entries-text.js";
 import type {
   AppendResult,
   Attributes,
+  Begun,
+  CheckSame,
   Journal,
   LoadedRun,
   Offer,
@@ -39,6 +41,7 @@ import type {
   RunStart,
 } from "./journal.js";
 import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
+import { type ManyStarts, startAll } from "./pg-start-many.js";
 
 export { newRowOf, readRow } from "./pg-rows.js";
 
@@ -95,6 +98,40 @@ export class PgJournal implements Journal {
     const runner = borrowedRunner(tx, this.#database.schemaName);
     const { run: row, created } = await startRun(runner, run, this.#database.nowOverride());
     return { header: headerOf(row, start.shape), created };
+  }
+
+  async startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
+    const many = await this.#manyStarts(starts, check);
+    const begun = await this.#database.retry(() =>
+      this.#database.transaction((connection) => startAll(connection, many)),
+    );
+    if (begun.some(({ created }) => created)) this.#announce({ kind: "ready" });
+    return begun;
+  }
+
+  /** {@link startMany} inside the caller's transaction, which stays usable when it rejects. Nothing is announced. */
+  async startManyIn(tx: Borrowed, starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
+    const many = await this.#manyStarts(starts, check);
+    const runner = borrowedRunner(tx, this.#database.schemaName);
+    await runner.run(() => "savepoint rubicon_start_many", []);
+    try {
+      const begun = await startAll(runner, many);
+      await runner.run(() => "release savepoint rubicon_start_many", []);
+      return begun;
+    } catch (error) {
+      // What the caller has to know is why.
+      await runner.run(() => "rollback to savepoint rubicon_start_many", []).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #manyStarts(starts: readonly RunStart[], check: CheckSame): Promise<ManyStarts> {
+    // Of one saga: its shape is kept once, and known from then on.
+    await this.#keepShape(starts[0]!.shape);
+    const runs = await Promise.all(starts.map((start) => this.#newRun(start)));
+    const header = (run: RunRow, { shape }: RunStart) =>
+      headerOf(run, run.shape === undefined ? shape : readShape(run.shape, run.runId));
+    return { starts, runs, check, now: this.#database.nowOverride(), headerOf: header };
   }
 
   /** The run and its first row together; a lost answer is told from another's run by the nonce. */

@@ -95,8 +95,11 @@ export function readRun(row: SqlRow): RunRow {
 const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash, r.input, r.input_format, r.input_digest,
   r.priority, r.attributes, r.created_at, r.start_at`;
 
-const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
+export const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
   start_at, created_at, due_at, rank`;
+
+/** Of a run that nobody took up yet, from `s.start_at` and `t.now`. */
+export const stateOfNew = "case when s.start_at <= t.now then 0 else 1 end";
 
 /** Parameters 1 to 12. `start_at` and `created_at` are one reading of the clock where no start is given. */
 const newRunSource = `select $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text, $7::text, $8::text, $9::jsonb,
@@ -111,7 +114,7 @@ const newRunTimes = `from (select ${clockOr("$12")} as now) t,
  */
 const insertRun: Statement = (schema) => `
   insert into ${schema}.runs as r (${newRunColumns}, status, state)
-  ${newRunSource}, 'pending', case when s.start_at <= t.now then 0 else 1 end
+  ${newRunSource}, 'pending', ${stateOfNew}
   ${newRunTimes}
   on conflict (tenant, run_id) do nothing
   returning ${runColumns("r")}`;
@@ -200,6 +203,20 @@ export async function findRunByKey(runner: Runner, key: string): Promise<RunRow 
 export async function findRunById(runner: Runner, tenant: string, runId: string): Promise<RunRow | undefined> {
   const [row] = await runner.run(findRun, [tenant, runId]);
   return row && readRun(row);
+}
+
+const findRuns: Statement = (schema) => `
+  select ${runColumns("r")}, s.shape::text as shape
+  from ${schema}.runs r left join ${schema}.shapes s on s.hash = r.shape_hash
+  where r.tenant = $1::text and r.run_id = any($2::text[])`;
+
+/** Those of a tenant's runs that exist. */
+export async function findRunsById(
+  runner: Runner,
+  tenant: string,
+  runIds: readonly string[],
+): Promise<readonly RunRow[]> {
+  return (await runner.run(findRuns, [tenant, runIds])).map(readRun);
 }
 
 const addShape: Statement = (schema) => `

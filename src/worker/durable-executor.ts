@@ -12,7 +12,7 @@ import { policyOptions } from "../executor/options.js";
 import { Registry } from "../executor/registry.js";
 import { Waiters } from "../executor/waiting.js";
 import { Values } from "../journal/codec.js";
-import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { Begun, CheckSame, RunHeader, RunStart } from "../journal/journal.js";
 import { PgJournal } from "../journal/pg-journal.js";
 import type { Clock } from "../platform/clock.js";
 import { type Database, openDatabase } from "../store/db.js";
@@ -228,6 +228,18 @@ class DurableHooks implements ExecutorHooks {
     const here =
       options.soon && "steps" in saga ? await this.#worker?.startHere(saga as SagaDefinition, start) : undefined;
     return here ?? this.#journal.start(start);
+  }
+
+  async beginMany(
+    starts: readonly RunStart[],
+    { check, tx }: { readonly check: CheckSame; readonly tx?: StartOptions["tx"] },
+  ): Promise<readonly Begun[]> {
+    if (tx === undefined) return this.#journal.startMany(starts, check);
+    const begun = await this.#journal.startManyIn(tx, starts, check);
+    // One commit brings all of them.
+    const first = begun.find(({ created }) => created);
+    if (first !== undefined) this.#arrivals.expect(first.header.key);
+    return begun;
   }
 
   async #beginIn(tx: NonNullable<StartOptions["tx"]>, start: RunStart) {

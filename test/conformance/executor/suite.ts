@@ -20,13 +20,14 @@ import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
 import { starting } from "./starting.js";
+import { startingMany } from "./starting-many.js";
 import { stoppingWhatRuns } from "./stopping-what-runs.js";
 import { values } from "./values.js";
 
 const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
-  ...[starting, handles, cancelling, stoppingWhatRuns, races],
+  ...[starting, startingMany, handles, cancelling, stoppingWhatRuns, races],
   ...[attributes, looking, retryingByHand, resolving, closing],
 ];
 
