@@ -26,6 +26,8 @@ import {
   startRun,
 } from "../store/runs.js";
 import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
+import { inSavepoint, startRuns } from "../store/start-many.js";
+import { begunOf } from "./begun.js";
 import { readEntries, writeEntries } from "./entries-text.js";
 import type {
   AppendResult,
@@ -41,7 +43,6 @@ import type {
   RunStart,
 } from "./journal.js";
 import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
-import { type ManyStarts, startAll } from "./pg-start-many.js";
 
 export { newRowOf, readRow } from "./pg-rows.js";
 
@@ -101,9 +102,9 @@ export class PgJournal implements Journal {
   }
 
   async startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
-    const many = await this.#manyStarts(starts, check);
+    const runs = await this.#newRuns(starts);
     const begun = await this.#database.retry(() =>
-      this.#database.transaction((connection) => startAll(connection, many)),
+      this.#database.transaction((connection) => this.#startAll(connection, { starts, runs, check })),
     );
     if (begun.some(({ created }) => created)) this.#announce({ kind: "ready" });
     return begun;
@@ -111,27 +112,28 @@ export class PgJournal implements Journal {
 
   /** {@link startMany} inside the caller's transaction, which stays usable when it rejects. Nothing is announced. */
   async startManyIn(tx: Borrowed, starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
-    const many = await this.#manyStarts(starts, check);
+    const runs = await this.#newRuns(starts);
     const runner = borrowedRunner(tx, this.#database.schemaName);
-    await runner.run(() => "savepoint rubicon_start_many", []);
-    try {
-      const begun = await startAll(runner, many);
-      await runner.run(() => "release savepoint rubicon_start_many", []);
-      return begun;
-    } catch (error) {
-      // What the caller has to know is why.
-      await runner.run(() => "rollback to savepoint rubicon_start_many", []).catch(() => {});
-      throw error;
-    }
+    return inSavepoint(runner, () => this.#startAll(runner, { starts, runs, check }));
   }
 
-  async #manyStarts(starts: readonly RunStart[], check: CheckSame): Promise<ManyStarts> {
+  /** Inside a transaction, which is undone when one of the ids turns out to be another run's. */
+  async #startAll(
+    runner: Runner,
+    { starts, runs, check }: { starts: readonly RunStart[]; runs: readonly NewRun[]; check: CheckSame },
+  ): Promise<readonly Begun[]> {
+    const { created, existing } = await startRuns(runner, runs, this.#database.nowOverride());
+    const headerOfStart = ({ runId, shape }: RunStart) => {
+      const run = created.get(runId) ?? existing.get(runId)!;
+      return headerOf(run, run.shape === undefined ? shape : readShape(run.shape, runId));
+    };
+    return begunOf(starts, { wasMade: (runId) => created.has(runId), headerOf: headerOfStart }, check);
+  }
+
+  async #newRuns(starts: readonly RunStart[]): Promise<readonly NewRun[]> {
     // Of one saga: its shape is kept once, and known from then on.
     await this.#keepShape(starts[0]!.shape);
-    const runs = await Promise.all(starts.map((start) => this.#newRun(start)));
-    const header = (run: RunRow, { shape }: RunStart) =>
-      headerOf(run, run.shape === undefined ? shape : readShape(run.shape, run.runId));
-    return { starts, runs, check, now: this.#database.nowOverride(), headerOf: header };
+    return Promise.all(starts.map((start) => this.#newRun(start)));
   }
 
   /** The run and its first row together; a lost answer is told from another's run by the nonce. */

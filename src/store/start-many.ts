@@ -14,10 +14,11 @@ import {
   textOf,
 } from "./sql.js";
 
-/**
- * In the order given, which has to be that of their ids: then two such statements wait for each other's ids, never in a circle.
- * One whose id a racing start holds waits for its commit, and gets no row back.
- */
+const mostRuns = 1_000;
+/** Characters of inputs in one statement. */
+const mostText = 16_000_000;
+
+/** In the order given. One whose id a racing start holds waits for its commit, and gets no row back. */
 const insertRuns: Statement = (schema) => `
   with t as materialized (select ${clockOr("$7")} as now),
   o as materialized (
@@ -33,15 +34,48 @@ const insertRuns: Statement = (schema) => `
   returning r.id::text as key, r.run_id::text as run_id, ${millis("r.created_at")} as created_at,
     ${millis("r.start_at")} as start_at`;
 
+/** By public id. */
+export interface StartedRuns {
+  readonly created: ReadonlyMap<string, RunRow>;
+  /** What existed, whatever it is of. */
+  readonly existing: ReadonlyMap<string, RunRow>;
+}
+
 /**
- * Records those whose ids are free; of the others what exists comes back, whatever it is of. By public id. One that is in
- * neither was removed, or its start undone, between the two statements: offer it again.
+ * Records those whose ids are free. Inside a transaction, in batches, all in the order of their ids: two that race for some
+ * of them wait for each other, never in a circle.
  */
-export async function startRuns(
-  runner: Runner,
-  runs: readonly NewRun[],
-  now: number | null,
-): Promise<{ readonly created: ReadonlyMap<string, RunRow>; readonly existing: ReadonlyMap<string, RunRow> }> {
+export async function startRuns(runner: Runner, runs: readonly NewRun[], now: number | null): Promise<StartedRuns> {
+  const created = new Map<string, RunRow>();
+  const existing = new Map<string, RunRow>();
+  let left = [...runs].sort((a, b) => (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0));
+  while (left.length > 0) {
+    for (const batch of batchesOf(left)) {
+      const started = await startBatch(runner, batch, now);
+      for (const [runId, run] of started.created) created.set(runId, run);
+      for (const [runId, run] of started.existing) existing.set(runId, run);
+    }
+    // What is in neither was removed, or its start undone, between the two statements of its batch.
+    left = left.filter(({ runId }) => !created.has(runId) && !existing.has(runId));
+  }
+  return { created, existing };
+}
+
+function batchesOf(runs: readonly NewRun[]): NewRun[][] {
+  const batches: NewRun[][] = [];
+  let text = Number.POSITIVE_INFINITY;
+  for (const run of runs) {
+    text += run.input.text.length;
+    if (text > mostText || batches.at(-1)!.length === mostRuns) {
+      batches.push([]);
+      text = run.input.text.length;
+    }
+    batches.at(-1)!.push(run);
+  }
+  return batches;
+}
+
+async function startBatch(runner: Runner, runs: readonly NewRun[], now: number | null): Promise<StartedRuns> {
   const { tenant, saga, version, shapeHash, priority, startAt } = runs[0]!;
   const rows = await runner.run(insertRuns, [
     tenant,
@@ -71,4 +105,18 @@ export async function startRuns(
 function startedRow({ startAt: _, ...run }: NewRun, row: SqlRow): RunRow {
   const [createdAt, startAt] = [numberOf(row, "created_at"), numberOf(row, "start_at")];
   return { ...run, key: textOf(row, "key"), createdAt, startAt };
+}
+
+/** What `work` wrote is undone when it throws; the caller's transaction stays usable. */
+export async function inSavepoint<T>(runner: Runner, work: () => Promise<T>): Promise<T> {
+  await runner.run(() => "savepoint rubicon_start_many", []);
+  try {
+    const done = await work();
+    await runner.run(() => "release savepoint rubicon_start_many", []);
+    return done;
+  } catch (error) {
+    // What the caller has to know is why.
+    await runner.run(() => "rollback to savepoint rubicon_start_many", []).catch(() => {});
+    throw error;
+  }
 }
