@@ -62,6 +62,7 @@ export {
 } from "./errors/usage-errors.js";
 // Run
 export type {
+  Attributes,
   CancelAnswer,
   CloseOptions,
   HistoryEntry,
@@ -72,6 +73,7 @@ export type {
   RunSummary,
   RunView,
   SagaExecutor,
+  StartManyOptions,
   StartOptions,
   WaitOptions,
 } from "./executor/executor.js";

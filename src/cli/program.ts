@@ -2,6 +2,7 @@
 
 import { createRequire } from "node:module";
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { Attributes } from "../index.js";
 import { diagram } from "./commands/diagram.js";
 import { doctor } from "./commands/doctor.js";
 import { embeddedUrl, stopEmbeddedServer } from "./commands/embedded.js";
@@ -32,7 +33,7 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     )
     .option("--embedded <dir>", "the embedded database of a folder; the same as --database embedded:DIR")
     .option("--schema <name>", 'the schema of the tables (default: "rubicon")')
-    .option("--tenant <name>", "the tenant whose runs are meant (default: none)")
+    .option("--tenant <name>", "the tenant whose runs are meant (default: none; a worker: everybody's)")
     .option("--json", "print the result as JSON; numbers that JSON can't hold are strings")
     .option("--debug", "print stacks of errors")
     .exitOverride()
@@ -74,6 +75,7 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     .description("list runs, newest first")
     .addOption(new Option("--status <status...>", "only these").choices(statuses))
     .option("--saga <name>", "only of this saga")
+    .option("--attribute <key=value>", "only with this attribute; again for each one more", attribute, {})
     .option("--limit <number>", "how many", wholeNumber, 50)
     .option("--cursor <cursor>", "the next page, as the page before says")
     .action(run(runs));
@@ -127,6 +129,21 @@ function wholeNumber(text: string): number {
   if (!Number.isSafeInteger(number) || number < 1)
     throw new InvalidArgumentError("It has to be a whole number from 1.");
   return number;
+}
+
+/** A number, `true`, `false` or a string in quotes as JSON has them; anything else is a string as it stands. */
+function attribute(text: string, before: Attributes): Attributes {
+  const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (key === undefined || value === undefined) throw new InvalidArgumentError("It has to be key=value.");
+  return { ...before, [key]: /^(true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?|".*")$/s.test(value) ? jsonOr(value) : value };
+}
+
+function jsonOr(text: string): string | number | boolean {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** A typo is found now, not when the worker ends. */

@@ -59,7 +59,14 @@ function causeChain(error: unknown): readonly unknown[] {
 
 /** The step had run when its value turned out to be one that can't be stored, or that it had broken a rule. */
 const afterTheFact = new Set([
-  ...["value.unserializable", "value.too_large", "output.invalid", "input.invalid", "element.invalid", "signal.invalid"],
+  ...[
+    "value.unserializable",
+    "value.too_large",
+    "output.invalid",
+    "input.invalid",
+    "element.invalid",
+    "signal.invalid",
+  ],
   "transaction.ended_by_step",
 ]);
 

@@ -27,7 +27,7 @@ export interface Transaction {
 
 /** What `run` gets beside its context. */
 export interface RunTools {
-  /** The idempotency key: `runId/step`, the same over attempts, crashes and workers (1.5). */
+  /** The idempotency key: `runId/step`, a tenant's `tenant/runId/step/`; the same over attempts, crashes and workers (1.5). */
   readonly key: string;
   /** Aborts at the timeout, when the run is asked to stop, is lost, or its worker closes. Its `reason` is a `StepAborted`. */
   readonly signal: AbortSignal;

@@ -56,7 +56,8 @@ export const errorFamilies: readonly ErrorFamily[] = [
       },
       "signal.invalid": {
         meaning: "The payload of a signal does not fit the schema of the wait for it.",
-        remedy: "Mend the payload. A signal that its sender could not check is passed over by the run, which goes on waiting.",
+        remedy:
+          "Mend the payload. A signal that its sender could not check is passed over by the run, which goes on waiting.",
       },
       "signal.unknown": {
         meaning: "A signal was sent that the run's saga never waits for.",

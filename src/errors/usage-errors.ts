@@ -9,8 +9,13 @@ export interface Fault {
   readonly fault: string;
 }
 
+/** In a message; the error itself has them all. */
+const mostListed = 100;
+
 function listed(heading: string, faults: readonly Fault[]): string {
-  return `${heading}\n${faults.map((fault) => `  - ${fault.at}: ${fault.fault}`).join("\n")}`;
+  const lines = faults.slice(0, mostListed).map((fault) => `  - ${fault.at}: ${fault.fault}`);
+  const more = faults.length > mostListed ? [`  - and ${faults.length - mostListed} more, in \`faults\``] : [];
+  return [heading, ...lines, ...more].join("\n");
 }
 
 /** A definition breaks the table of 1.1. `faults` holds all of them. Code `saga.invalid`. */

@@ -3,7 +3,15 @@
 
 import { z } from "zod";
 import { OptionsInvalidError } from "../errors/usage-errors.js";
-import type { CloseOptions, ListOptions, ResolveOptions, SignalOptions, StartOptions } from "./executor.js";
+import { attributesOption } from "./attributes.js";
+import type {
+  CloseOptions,
+  ListOptions,
+  ResolveOptions,
+  SignalOptions,
+  StartManyOptions,
+  StartOptions,
+} from "./executor.js";
 import type { WaitOptions } from "./handle.js";
 import { durationOption, parseOptions } from "./options.js";
 
@@ -25,7 +33,14 @@ const start = {
     .min(-daySeconds)
     .max(daySeconds, `must be a number of seconds between -${daySeconds} and ${daySeconds}`)
     .optional(),
+  attributes: attributesOption,
   tx: z.custom<StartOptions["tx"]>(hasQuery, "must have query(text, values)").optional(),
+};
+
+const startMany = {
+  ...start,
+  id: z.custom<(input: unknown, index: number) => unknown>(isFunction, "must be a function of an input").optional(),
+  attributes: z.union([z.custom<(input: unknown, index: number) => unknown>(isFunction), attributesOption]).optional(),
 };
 
 const wait = {
@@ -39,6 +54,7 @@ const status = z.enum(statuses);
 
 const schemas = {
   start: z.strictObject(start),
+  startMany: z.strictObject(startMany),
   execute: z.strictObject({ ...start, ...wait }),
   wait: z.strictObject(wait),
   requestCancel: z.strictObject({ by, reason: text }),
@@ -54,6 +70,7 @@ const schemas = {
   list: z.strictObject({
     status: z.union([status, z.array(status)], `must be one or a list of ${statuses.join(", ")}`).optional(),
     saga: z.string().optional(),
+    attributes: attributesOption,
     limit: z.int().min(1).max(mostListed).default(50),
     cursor: z.string().optional(),
   }),
@@ -63,6 +80,11 @@ const schemas = {
 /** @throws OptionsInvalidError */
 export function parseStart(call: "start" | "execute", options: StartOptions & WaitOptions) {
   return parseOptions(call, schemas[call], options);
+}
+
+/** @throws OptionsInvalidError */
+export function parseStartMany(options: StartManyOptions<never>) {
+  return parseOptions("startMany", schemas.startMany, options);
 }
 
 /** `timeout` in milliseconds. @throws OptionsInvalidError */
@@ -104,6 +126,10 @@ export function parseList(options: ListOptions) {
 /** Milliseconds. @throws OptionsInvalidError */
 export function parseGrace(options: CloseOptions): number {
   return parseOptions("close", schemas.close, options).grace;
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
 }
 
 function isName(value: unknown): boolean {

@@ -42,7 +42,10 @@ export async function compute(subject: Subject, body: Body, action: Compute, too
 
 function verdictOf(step: string, verdict: unknown): boolean {
   if (typeof verdict === "boolean") return verdict;
-  throw new UsageError("element.invalid", `\`when\` of step "${step}" has to give true or false, not ${typeof verdict}`);
+  throw new UsageError(
+    "element.invalid",
+    `\`when\` of step "${step}" has to give true or false, not ${typeof verdict}`,
+  );
 }
 
 function millisOf(step: string, ms: unknown): number {

@@ -4,8 +4,10 @@ import type { Cause, EndStatus, Entry } from "../core/entry.js";
 import type { RunStatus } from "../core/projection.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import type { Duration } from "../definition/duration.js";
+import type { Attributes } from "../journal/journal.js";
 import type { RunHandle, WaitOptions } from "./handle.js";
 
+export type { Attributes } from "../journal/journal.js";
 export type { RunOutcome, WaitOptions } from "./handle.js";
 
 export interface StartOptions {
@@ -15,8 +17,17 @@ export interface StartOptions {
   readonly startAt?: Date;
   /** A head start in seconds, -86,400 to 86,400. Default 0. */
   readonly priority?: number;
+  /** What the run can be found by: at most 64 keys, 8 KiB as JSON. Default: nothing. The first start's are kept (1.9). */
+  readonly attributes?: Attributes;
   /** The caller's own transaction, in which the run begins to exist: anything with `query(text, values)`. Durable only. */
   readonly tx?: { query(text: string, values: any[]): Promise<{ rows: any[] }> };
+}
+
+/** Of all runs that `startMany` starts; what is a function is asked for each, with its input as it was passed. */
+export interface StartManyOptions<Input = unknown> extends Omit<StartOptions, "id" | "attributes"> {
+  /** Default: UUIDv7s. Two inputs of one id have to be the same. */
+  readonly id?: (input: Input, index: number) => string;
+  readonly attributes?: Attributes | ((input: Input, index: number) => Attributes);
 }
 
 /** The answer to an ask to stop: final when the call returns (1.7). Instants are Dates. */
@@ -57,6 +68,7 @@ export interface RunView {
   /** Why no worker can take the run up, a line each. */
   readonly blocked?: readonly string[];
   readonly input: unknown;
+  readonly attributes?: Attributes;
   readonly output?: unknown;
   /** The error that ended it, or turned it back, or that the present step last failed with. */
   readonly error?: unknown;
@@ -99,6 +111,8 @@ export interface HistoryEntry {
 export interface ListOptions {
   readonly status?: (RunStatus | "blocked") | readonly RunStatus[];
   readonly saga?: string;
+  /** Runs that have all of these. */
+  readonly attributes?: Attributes;
   /** 1 to 1,000. Default 50. */
   readonly limit?: number;
   /** What the page before gave as `cursor`. */
@@ -111,6 +125,7 @@ export interface RunSummary {
   readonly saga: string;
   readonly version: number;
   readonly status: RunStatus | "blocked";
+  readonly attributes?: Attributes;
   readonly createdAt: Date;
   readonly endedAt?: Date;
   readonly cancelRequestedAt?: Date;
@@ -141,6 +156,15 @@ export interface CloseOptions {
 /** Runs sagas. See each method; all verbs but `start` and `execute` work from shape and journal alone. */
 export interface SagaExecutor extends AsyncDisposable {
   start<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions): Promise<RunHandle<OutputOf<S>>>;
+  /**
+   * Starts a run for each of up to 100,000 inputs, in one transaction: all or none. Handles in the order of the inputs.
+   * @throws InputInvalidError with the faults of all inputs, each with its place; RunConflictError
+   */
+  startMany<S extends Saga>(
+    saga: S,
+    inputs: readonly InputOf<S>[],
+    options?: StartManyOptions<InputOf<S>>,
+  ): Promise<readonly RunHandle<OutputOf<S>>[]>;
   /** `start` and `result` in one; begins here and now if a slot is free. */
   execute<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions & WaitOptions): Promise<OutputOf<S>>;
   /** A handle of a run that exists, or `undefined`. */

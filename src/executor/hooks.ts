@@ -2,7 +2,7 @@
 
 import type { RunState } from "../core/state.js";
 import type { Shape } from "../definition/shape.js";
-import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { Begun, CheckSame, RunHeader, RunStart } from "../journal/journal.js";
 import type { StartOptions } from "./executor.js";
 
 /** Why no live worker can take a run up; empty when one can. */
@@ -18,12 +18,17 @@ export interface ExecutorHooks {
     start: RunStart,
     options: { readonly soon: boolean; readonly tx?: StartOptions["tx"] },
   ): Promise<{ header: RunHeader; created: boolean }>;
+  /** Records runs of one saga, all or none, as {@link Journal.startMany} does, and sees to it that they are driven. */
+  beginMany(
+    starts: readonly RunStart[],
+    options: { readonly check: CheckSame; readonly tx?: StartOptions["tx"] },
+  ): Promise<readonly Begun[]>;
   /** Somebody begins to wait for the run's end: from now on its waiters are woken. */
   watch(header: RunHeader): Promise<void>;
   /** An operator's append is in. */
   written(header: RunHeader, state: RunState): void;
   availability(): Promise<Availability>;
   /** What an attempt under way in this process noted. */
-  noteOf(runId: string): unknown;
+  noteOf(header: RunHeader): unknown;
   close(graceMs: number): Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { RunState } from "../core/state.js";
 import { takeUp } from "../core/take-up.js";
 import { UsageError } from "../errors/usage-errors.js";
 import type { Values } from "../journal/codec.js";
-import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { Begun, CheckSame, RunHeader, RunStart } from "../journal/journal.js";
 import type { MemoryJournal } from "../journal/memory-journal.js";
 import { Children } from "./children.js";
 import { Drive, type Driving } from "./drive.js";
@@ -55,14 +55,20 @@ export class InProcessDriver implements ExecutorHooks {
     start: RunStart,
     options: { readonly soon: boolean; readonly tx?: unknown },
   ): Promise<{ header: RunHeader; created: boolean }> {
-    if (options.tx !== undefined)
-      throw new UsageError(
-        "executor.unsupported",
-        "inProcessExecutor has no database to join the caller's transaction in; use durableExecutor",
-      );
+    refuseTransaction(options.tx);
     const { header, created } = await this.#parts.journal.start(start);
     if (created) this.#takeUpAt(header, header.startAt);
     return { header, created };
+  }
+
+  async beginMany(
+    starts: readonly RunStart[],
+    options: { readonly check: CheckSame; readonly tx?: unknown },
+  ): Promise<readonly Begun[]> {
+    refuseTransaction(options.tx);
+    const begun = await this.#parts.journal.startMany(starts, options.check);
+    for (const { header, created } of begun) if (created) this.#takeUpAt(header, header.startAt);
+    return begun;
   }
 
   written(header: RunHeader, state: RunState): void {
@@ -82,7 +88,7 @@ export class InProcessDriver implements ExecutorHooks {
     };
   }
 
-  noteOf(runId: string): unknown {
+  noteOf({ runId }: RunHeader): unknown {
     return this.#drives.get(runId)?.note;
   }
 
@@ -166,4 +172,12 @@ export class InProcessDriver implements ExecutorHooks {
     this.#toldOfChild.add(parent.runId);
     this.#takeUpAt(parent, 0);
   }
+}
+
+function refuseTransaction(tx: unknown): void {
+  if (tx === undefined) return;
+  throw new UsageError(
+    "executor.unsupported",
+    "inProcessExecutor has no database to join the caller's transaction in; use durableExecutor",
+  );
 }

@@ -9,7 +9,16 @@ import type { Values } from "../journal/codec.js";
 import type { Journal, LoadedRun, RunHeader } from "../journal/journal.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
-import { parseGrace, parseList, parseOperator, parseResolve, parseSignal, parseStart, parseWait } from "./call-options.js";
+import {
+  parseGrace,
+  parseList,
+  parseOperator,
+  parseResolve,
+  parseSignal,
+  parseStart,
+  parseStartMany,
+  parseWait,
+} from "./call-options.js";
 import type {
   CancelAnswer,
   CloseOptions,
@@ -21,6 +30,7 @@ import type {
   SagaExecutor,
   SignalAnswer,
   SignalOptions,
+  StartManyOptions,
   StartOptions,
 } from "./executor.js";
 import type { RunHandle, RunOutcome, WaitOptions } from "./handle.js";
@@ -33,6 +43,7 @@ import type { Registry } from "./registry.js";
 import { settledOutput } from "./settled-output.js";
 import { sendSignal } from "./signalling.js";
 import { checkSameRun, prepareStart } from "./starting.js";
+import { prepareStarts } from "./starting-many.js";
 import { historyOf, unreadableView, viewOf } from "./view.js";
 import type { Waiters } from "./waiting.js";
 
@@ -67,6 +78,22 @@ export class JournalExecutor implements SagaExecutor {
 
   async start<S extends Saga>(saga: S, input: InputOf<S>, options: StartOptions = {}): Promise<RunHandle<OutputOf<S>>> {
     return this.#start(saga, input, parseStart("start", options), false);
+  }
+
+  async startMany<S extends Saga>(
+    saga: S,
+    inputs: readonly InputOf<S>[],
+    options: StartManyOptions<InputOf<S>> = {},
+  ): Promise<readonly RunHandle<OutputOf<S>>[]> {
+    const { tx, ...request } = parseStartMany(options);
+    this.#checkOpen();
+    const { registry, values, journal, chance, hooks } = this.#parts;
+    const freshId = () => chance.runId(journal.now());
+    const starts = await prepareStarts(registry.require(saga), inputs, request, { ...values, freshId });
+    this.#checkOpen();
+    if (starts.length === 0) return [];
+    const begun = await hooks.beginMany(starts, { check: checkSameRun, ...(tx === undefined ? {} : { tx }) });
+    return begun.map(({ header, created }) => this.#handle<OutputOf<S>>(header, created));
   }
 
   async execute<S extends Saga>(
@@ -143,12 +170,7 @@ export class JournalExecutor implements SagaExecutor {
     return requestCancel(this.#operating, runId, parseOperator("requestCancel", operator));
   }
 
-  async signal(
-    runId: string,
-    signal: string,
-    payload?: unknown,
-    options: SignalOptions = {},
-  ): Promise<SignalAnswer> {
+  async signal(runId: string, signal: string, payload?: unknown, options: SignalOptions = {}): Promise<SignalAnswer> {
     const sent = { runId, signal, payload, ...parseSignal(signal, options) };
     return (await sendSignal({ ...this.#parts, operating: this.#operating }, sent)) ?? { verdict: "not_found" };
   }
@@ -164,7 +186,7 @@ export class JournalExecutor implements SagaExecutor {
     }
     if (loaded === undefined) return undefined;
     const blocked = [...(await hooks.availability())(loaded.header), ...(await this.#unreadable(loaded))];
-    return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(runId) });
+    return viewOf(loaded, { decode: values.tryDecode, now: journal.now(), blocked, note: hooks.noteOf(loaded.header) });
   }
 
   /** What of the run's values this executor's own code can't read, where it knows the saga. */

@@ -2,13 +2,14 @@
 // rows are.
 
 import type { RunStatus } from "../core/projection.js";
-import type { Journal, RunLine } from "../journal/journal.js";
+import type { Attributes, Journal, RunLine } from "../journal/journal.js";
 import type { RunPage, RunSummary } from "./executor.js";
 import type { Availability } from "./hooks.js";
 
 export interface Listing {
   readonly status?: (RunStatus | "blocked") | readonly (RunStatus | "blocked")[] | undefined;
   readonly saga?: string | undefined;
+  readonly attributes?: Attributes | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
@@ -18,7 +19,7 @@ const liveStatuses: readonly RunStatus[] = ["pending", "running", "waiting", "co
 const mostLooked = 1_000;
 
 export async function listRuns(journal: Journal, blockedOf: Availability, listing: Listing): Promise<RunPage> {
-  const { saga, limit } = listing;
+  const { saga, attributes, limit } = listing;
   const wanted = listing.status === undefined ? undefined : [listing.status].flat();
   const runs: RunSummary[] = [];
   let { cursor } = listing;
@@ -28,6 +29,7 @@ export async function listRuns(journal: Journal, blockedOf: Availability, listin
       limit: looked,
       ...(wanted === undefined ? {} : { status: storedStatuses(wanted) }),
       ...(saga === undefined ? {} : { saga }),
+      ...(attributes === undefined ? {} : { attributes }),
       ...(cursor === undefined ? {} : { cursor }),
     });
     const found = page.lines
@@ -59,6 +61,7 @@ function summaryOf(line: RunLine, blockedOf: Availability): RunSummary {
     version: line.version,
     status: blocked ? "blocked" : line.status,
     owed: line.owed,
+    ...(line.attributes === undefined ? {} : { attributes: line.attributes }),
     createdAt: new Date(line.createdAt),
     ...(line.endedAt === undefined ? {} : { endedAt: new Date(line.endedAt) }),
     ...(line.cancelRequestedAt === undefined ? {} : { cancelRequestedAt: new Date(line.cancelRequestedAt) }),

@@ -16,6 +16,7 @@ import { type AttemptEnd, type RunningAttempt, startAttempt } from "./attempt.js
 import { afterGiving, type Body, bodyOf, contextFor, type Subject } from "./bodies.js";
 import { compute } from "./compute.js";
 import { checkOutput, contextOf, isPlainObject, mergedOutputs } from "./context.js";
+import { keyOfCompensation, keyOfStep } from "./keys.js";
 import { parseValue } from "./validate.js";
 
 /** What performing needs beside the run itself. */
@@ -127,8 +128,8 @@ async function undo(
   await body.step.compensate!(context, {
     ...runTools,
     ...known,
-    key: `${header.runId}/${action.step}/compensate`,
-    forwardKey: `${header.runId}/${action.step}`,
+    key: keyOfCompensation(header, action.step),
+    forwardKey: keyOfStep(header, action.step),
     cause: state.rollback,
   });
   return { outcome: { kind: "returned", output: tools.encode(undefined) } };
@@ -163,7 +164,7 @@ function toolsFor(
 ): RunTools {
   const { runId } = subject.header;
   return {
-    key: `${runId}/${action.step}`,
+    key: keyOfStep(subject.header, action.step),
     signal: attempt.signal,
     attempt: action.attempt,
     runId,

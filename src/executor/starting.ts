@@ -4,7 +4,7 @@
 import type { SagaDefinition } from "../definition/saga.js";
 import { InputInvalidError, RunConflictError } from "../errors/usage-errors.js";
 import { digestOf } from "../journal/canonical.js";
-import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { Attributes, RunHeader, RunStart } from "../journal/journal.js";
 import { isPlainObject } from "./context.js";
 import type { PerformTools } from "./perform.js";
 import { checkId } from "./run-id.js";
@@ -15,6 +15,7 @@ export interface StartRequest {
   readonly id?: unknown;
   readonly startAt?: Date | undefined;
   readonly priority?: number | undefined;
+  readonly attributes?: Attributes | undefined;
 }
 
 /** @throws InputInvalidError, SerializationError, PayloadTooLargeError, UsageError `run.id_invalid` */
@@ -35,6 +36,7 @@ export async function prepareStart(
     input: stored,
     inputDigest: digestOf(tools.decode(stored)),
     priority: options.priority ?? 0,
+    ...(options.attributes === undefined ? {} : { attributes: options.attributes }),
     ...(options.startAt === undefined ? {} : { startAt: options.startAt.getTime() }),
   };
 }

@@ -36,6 +36,7 @@ export function viewOf(loaded: LoadedRun, viewing: Viewing): RunView {
     status: blocked ? "blocked" : status,
     ...(blocked ? { blocked: viewing.blocked } : {}),
     input: viewing.decode(header.input),
+    ...(header.attributes === undefined ? {} : { attributes: header.attributes }),
     ...(end?.output === undefined ? {} : { output: viewing.decode(end.output) }),
     ...(error === undefined ? {} : { error: reviveError(error) }),
     ...present(run),
@@ -61,6 +62,7 @@ export function unreadableView(header: RunHeader, why: string, decode: Viewing["
     status: "blocked",
     blocked: [why],
     input: decode(header.input),
+    ...(header.attributes === undefined ? {} : { attributes: header.attributes }),
     attempts: 0,
     owed: [],
     createdAt: new Date(header.createdAt),
@@ -118,7 +120,8 @@ function waitText({ name, element, signal }: Unit, { steps }: KnownRun["state"])
     case "sleep":
       return `until sleep "${name}" is over`;
     case "signal": {
-      const limit = waitUntil === undefined || waitUntil >= farFuture ? "" : ` until ${new Date(waitUntil).toISOString()}`;
+      const limit =
+        waitUntil === undefined || waitUntil >= farFuture ? "" : ` until ${new Date(waitUntil).toISOString()}`;
       return `for signal "${signal}"${limit}`;
     }
     default:

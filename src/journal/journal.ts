@@ -5,6 +5,9 @@ import type { Entry, Row, StoredValue } from "../core/entry.js";
 import type { Projection, RunStatus } from "../core/projection.js";
 import type { Shape } from "../definition/shape.js";
 
+/** What runs can be found by: at most 64 keys, 8 KiB as JSON. Numbers are finite. */
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
 /** What a start records about a run; it never changes. */
 export interface RunStart {
   readonly runId: string;
@@ -20,12 +23,15 @@ export interface RunStart {
   readonly priority: number;
   /** The key of the run whose child this is: it is woken when this one ends. */
   readonly parent?: string;
+  readonly attributes?: Attributes;
 }
 
 /** A started run. */
 export interface RunHeader extends Omit<RunStart, "startAt"> {
   /** The journal's own key of the run: never reused, opaque. */
   readonly key: string;
+  /** Whose run it is; absent: of no tenant. */
+  readonly tenant?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }
@@ -58,6 +64,8 @@ export interface RunQuery {
   /** Any of these; absent: all. */
   readonly status?: readonly RunStatus[];
   readonly saga?: string;
+  /** All of these; at least one. */
+  readonly attributes?: Attributes;
   readonly limit: number;
   /** What the page before gave: opaque, stable while runs are inserted. */
   readonly cursor?: string;
@@ -70,12 +78,22 @@ export interface RunLine {
   readonly version: number;
   readonly shape: Shape;
   readonly status: RunStatus;
+  readonly attributes?: Attributes;
   readonly owed: readonly string[];
   readonly createdAt: number;
   readonly endedAt?: number;
   readonly cancelRequestedAt?: number;
   readonly cancelRefusedAt?: number;
 }
+
+/** What became of a start. */
+export interface Begun {
+  readonly header: RunHeader;
+  readonly created: boolean;
+}
+
+/** Throws when the run that has the id is not the one that was to be started (1.9). */
+export type CheckSame = (start: RunStart, existing: RunHeader) => void;
 
 export interface Journal {
   /**
@@ -91,6 +109,11 @@ export interface Journal {
     /** The row of `takenUp`, when the run was created with it. */
     readonly row?: Row;
   }>;
+  /**
+   * Records runs of one saga with one `startAt` and `priority`, all or none: `check` is asked about each whose id exists, and
+   * when it throws nothing is written. What became of each, in their order; of two with one id the second was there.
+   */
+  startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]>;
   /** The run by its public id, with the rows after `after` (default: all). Undefined when there is none. */
   load(runId: string, after?: number): Promise<LoadedRun | undefined>;
   /** What was started, whatever its journal holds: also of a run whose rows can't be read. */

@@ -7,7 +7,18 @@ import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import { readEntries, writeEntries } from "./entries-text.js";
-import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+import type {
+  AppendResult,
+  Begun,
+  CheckSame,
+  Journal,
+  LoadedRun,
+  Offer,
+  RunHeader,
+  RunLine,
+  RunQuery,
+  RunStart,
+} from "./journal.js";
 import { rowFacts } from "./pg-rows.js";
 
 interface StoredRow {
@@ -55,6 +66,27 @@ export class MemoryJournal implements Journal {
   ): Promise<{ readonly header: RunHeader; readonly created: boolean; readonly row?: Row }> {
     const existing = this.#runs.get(start.runId);
     if (existing !== undefined) return startedBefore(existing, takenUp?.nonce);
+    const run = this.#add(start, takenUp);
+    const first = takenUp === undefined ? {} : { row: readRow(run, 1) };
+    return { header: readHeader(run), created: true, ...first };
+  }
+
+  async startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
+    const firsts = new Map<string, RunStart>();
+    for (const start of starts) {
+      const existing = this.#runs.get(start.runId);
+      const first = firsts.get(start.runId);
+      if (existing !== undefined) check(start, readHeader(existing));
+      else if (first !== undefined) check(start, { ...first, key: "", createdAt: 0, startAt: 0 });
+      else firsts.set(start.runId, start);
+    }
+    return starts.map((start) => {
+      const created = firsts.get(start.runId) === start;
+      return { header: readHeader(created ? this.#add(start) : this.#runs.get(start.runId)!), created };
+    });
+  }
+
+  #add(start: RunStart, takenUp?: { readonly entry: Entry; readonly nonce: string }): StoredRun {
     const now = this.now();
     const header: RunHeader = { ...start, key: this.#chance.id(), createdAt: now, startAt: start.startAt ?? now };
     const run: StoredRun = {
@@ -67,8 +99,7 @@ export class MemoryJournal implements Journal {
     if (takenUp !== undefined) addRow(run, { entries: [takenUp.entry], nonce: takenUp.nonce, at: now });
     this.#runs.set(start.runId, run);
     this.#byKey.set(header.key, run);
-    const first = takenUp === undefined ? {} : { row: readRow(run, 1) };
-    return { header: readHeader(run), created: true, ...first };
+    return run;
   }
 
   async find(runId: string): Promise<RunHeader | undefined> {
@@ -187,7 +218,7 @@ function frozenJson<T>(text: string): T {
 }
 
 function readLine(run: StoredRun): RunLine {
-  const { runId, saga, version, shape, createdAt } = readHeader(run);
+  const { runId, saga, version, shape, attributes, createdAt } = readHeader(run);
   const { status, owed, cancelRequestedAt, cancelRefusedAt } = frozenJson<Projection>(run.projection);
   return {
     runId,
@@ -197,6 +228,7 @@ function readLine(run: StoredRun): RunLine {
     status,
     owed,
     createdAt,
+    ...(attributes === undefined ? {} : { attributes }),
     ...(run.endedAt === undefined ? {} : { endedAt: run.endedAt }),
     ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
     ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),
@@ -205,7 +237,16 @@ function readLine(run: StoredRun): RunLine {
 
 function matches(line: RunLine, query: RunQuery): boolean {
   const status: readonly RunStatus[] = query.status ?? [line.status];
-  return status.includes(line.status) && (query.saga === undefined || query.saga === line.saga);
+  return (
+    status.includes(line.status) &&
+    (query.saga === undefined || query.saga === line.saga) &&
+    Object.entries(query.attributes ?? {}).every(([key, value]) => hasAttribute(line, key, value))
+  );
+}
+
+/** Compared as JSON: -0 is 0, as in the database. */
+function hasAttribute({ attributes = {} }: RunLine, key: string, value: string | number | boolean): boolean {
+  return Object.hasOwn(attributes, key) && JSON.stringify(attributes[key]) === JSON.stringify(value);
 }
 
 function readCursor(cursor: string): number {

@@ -26,8 +26,22 @@ import {
   startRun,
 } from "../store/runs.js";
 import { type Borrowed, borrowedRunner, type Runner } from "../store/sql.js";
+import { inSavepoint, startRuns } from "../store/start-many.js";
+import { begunOf } from "./begun.js";
 import { readEntries, writeEntries } from "./entries-text.js";
-import type { AppendResult, Journal, LoadedRun, Offer, RunHeader, RunLine, RunQuery, RunStart } from "./journal.js";
+import type {
+  AppendResult,
+  Attributes,
+  Begun,
+  CheckSame,
+  Journal,
+  LoadedRun,
+  Offer,
+  RunHeader,
+  RunLine,
+  RunQuery,
+  RunStart,
+} from "./journal.js";
 import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
 
 export { newRowOf, readRow } from "./pg-rows.js";
@@ -46,14 +60,15 @@ export function shapeHash(shape: Shape): string {
 
 export class PgJournal implements Journal {
   readonly #database: Database;
-  readonly #tenant: string;
+  /** Whose runs it starts, finds and lists; it appends to anybody's. */
+  readonly tenant: string;
   readonly #announce: (notice: Notice) => void;
   readonly #batcher: Batcher;
   readonly #keptShapes = new Set<string>();
 
   constructor({ database, tenant = "", announce = () => {} }: PgJournalOptions) {
     this.#database = database;
-    this.#tenant = tenant;
+    this.tenant = tenant;
     this.#announce = announce;
     this.#batcher = new Batcher(database);
   }
@@ -86,6 +101,41 @@ export class PgJournal implements Journal {
     return { header: headerOf(row, start.shape), created };
   }
 
+  async startMany(starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
+    const runs = await this.#newRuns(starts);
+    const begun = await this.#database.retry(() =>
+      this.#database.transaction((connection) => this.#startAll(connection, { starts, runs, check })),
+    );
+    if (begun.some(({ created }) => created)) this.#announce({ kind: "ready" });
+    return begun;
+  }
+
+  /** {@link startMany} inside the caller's transaction, which stays usable when it rejects. Nothing is announced. */
+  async startManyIn(tx: Borrowed, starts: readonly RunStart[], check: CheckSame): Promise<readonly Begun[]> {
+    const runs = await this.#newRuns(starts);
+    const runner = borrowedRunner(tx, this.#database.schemaName);
+    return inSavepoint(runner, () => this.#startAll(runner, { starts, runs, check }));
+  }
+
+  /** Inside a transaction, which is undone when one of the ids turns out to be another run's. */
+  async #startAll(
+    runner: Runner,
+    { starts, runs, check }: { starts: readonly RunStart[]; runs: readonly NewRun[]; check: CheckSame },
+  ): Promise<readonly Begun[]> {
+    const { created, existing } = await startRuns(runner, runs, this.#database.nowOverride());
+    const headerOfStart = ({ runId, shape }: RunStart) => {
+      const run = created.get(runId) ?? existing.get(runId)!;
+      return headerOf(run, run.shape === undefined ? shape : readShape(run.shape, runId));
+    };
+    return begunOf(starts, { wasMade: (runId) => created.has(runId), headerOf: headerOfStart }, check);
+  }
+
+  async #newRuns(starts: readonly RunStart[]): Promise<readonly NewRun[]> {
+    // Of one saga: its shape is kept once, and known from then on.
+    await this.#keepShape(starts[0]!.shape);
+    return Promise.all(starts.map((start) => this.#newRun(start)));
+  }
+
   /** The run and its first row together; a lost answer is told from another's run by the nonce. */
   async #startOwned(run: NewRun, entry: TakenUp, nonce: string) {
     const payload = writeEntries([entry]);
@@ -109,7 +159,7 @@ export class PgJournal implements Journal {
   async find(runId: string): Promise<RunHeader | undefined> {
     // No run can have such an id: the database would refuse the question.
     if (safeText(runId, Number.POSITIVE_INFINITY) !== runId) return undefined;
-    const run = await findRunById(this.#database, this.#tenant, runId);
+    const run = await findRunById(this.#database, this.tenant, runId);
     return run && this.#header(run);
   }
 
@@ -141,8 +191,8 @@ export class PgJournal implements Journal {
     const offered = await this.#offer(row, offer.header.runId);
     if (offered.kind === "taken") return offered;
     const { at, awaited, poked } = offered.row;
-    const { key, runId } = offer.header;
-    if (awaited) this.#announce({ kind: "ended", runId });
+    const { key, tenant = "", runId } = offer.header;
+    if (awaited) this.#announce({ kind: "ended", tenant, runId });
     if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
     if (offer.projection?.claim === "free" && offer.projection.dueAt <= at) this.#announce({ kind: "ready" });
     return {
@@ -160,14 +210,15 @@ export class PgJournal implements Journal {
   }
 
   async list(query: RunQuery): Promise<{ readonly lines: readonly RunLine[]; readonly cursor?: string }> {
-    const { status, saga, limit, cursor } = query;
+    const { status, saga, attributes, limit, cursor } = query;
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor))
       throw new UsageError("cursor.invalid", "this is no cursor that a page of this list gave");
     const rows = await listRuns(this.#database, {
-      tenant: this.#tenant,
+      tenant: this.tenant,
       limit,
       ...(status === undefined ? {} : { status }),
       ...(saga === undefined ? {} : { saga }),
+      ...(attributes === undefined ? {} : { attributes: JSON.stringify(attributes) }),
       ...(cursor === undefined ? {} : { before: cursor }),
     });
     const lines = rows.map(lineOf);
@@ -187,7 +238,7 @@ export class PgJournal implements Journal {
   async #newRun(start: RunStart): Promise<NewRun> {
     const hash = await this.#keepShape(start.shape);
     return {
-      tenant: this.#tenant,
+      tenant: this.tenant,
       runId: start.runId,
       saga: start.saga,
       version: start.version,
@@ -195,6 +246,7 @@ export class PgJournal implements Journal {
       input: packValue(start.input),
       inputDigest: start.inputDigest,
       priority: start.priority,
+      ...(start.attributes === undefined ? {} : { attributes: JSON.stringify(start.attributes) }),
       ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
     };
   }
@@ -210,7 +262,7 @@ export class PgJournal implements Journal {
 
   async #header(run: RunRow): Promise<RunHeader> {
     if (run.shape !== undefined) return headerOf(run, readShape(run.shape, run.runId));
-    const found = await findRunById(this.#database, this.#tenant, run.runId);
+    const found = await findRunById(this.#database, run.tenant, run.runId);
     return headerOf(run, readShape(found?.shape, run.runId));
   }
 
@@ -221,8 +273,15 @@ export class PgJournal implements Journal {
 
 /** A claimed run's header, its shape being one that the claimer registered. */
 export function headerOf(run: RunRow, shape: Shape): RunHeader {
-  const { key, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
-  return { key, runId, saga, version, shape, input: unpackValue(run.input), inputDigest, priority, createdAt, startAt };
+  const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
+  const of = tenant === "" ? {} : { tenant };
+  const input = unpackValue(run.input);
+  const found = run.attributes === undefined ? {} : { attributes: readAttributes(run.attributes) };
+  return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, ...found, createdAt, startAt };
+}
+
+function readAttributes(text: string): Attributes {
+  return Object.freeze(JSON.parse(text));
 }
 
 function readShape(text: string | undefined, runId: string): Shape {
@@ -243,7 +302,7 @@ function shapeOrNone(text: string | undefined, runId: string): Shape {
 }
 
 function lineOf(row: RunSummaryRow): RunLine {
-  const { runId, saga, version, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
+  const { runId, saga, version, attributes, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
   return {
     runId,
     saga,
@@ -252,6 +311,7 @@ function lineOf(row: RunSummaryRow): RunLine {
     status: row.status as RunStatus,
     owed,
     createdAt,
+    ...(attributes === undefined ? {} : { attributes: readAttributes(attributes) }),
     ...(endedAt === undefined ? {} : { endedAt }),
     ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
     ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),

@@ -34,6 +34,6 @@ export class ClaimBounds {
   }
 }
 
-function keyOf({ saga, version, shapeHash }: ClaimGroup): string {
-  return JSON.stringify([saga, version, shapeHash]);
+function keyOf({ saga, version, shapeHash, tenant }: ClaimGroup): string {
+  return JSON.stringify([saga, version, shapeHash, tenant]);
 }

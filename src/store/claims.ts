@@ -11,6 +11,8 @@ export interface ClaimGroup {
   readonly saga: string;
   readonly version: number;
   readonly shapeHash: string;
+  /** Whose runs; absent: everybody's. Either all groups of a claim have one, or none. */
+  readonly tenant?: string;
   /** Ranks below this are not looked at: microseconds since the epoch, as {@link ClaimedRun.rank}. See `ClaimBounds`. */
   readonly fromRank?: string;
 }
@@ -92,21 +94,31 @@ export async function promoteDue(runner: Runner, limit: number, now: number | nu
  * after the last; then only those runs change hands whose number was won. A racing cancel or signal that took the number
  * meanwhile leaves the run as it was, to be claimed again. A worker that was declared dead claims nothing.
  */
-const claim = (state: 0 | 4): Statement => {
+const claim = (state: 0 | 4, ofTenants: boolean): Statement => {
   const payload = "f.payload";
+  const fromRank = "coalesce(to_timestamp(g.from_rank::double precision / 1000000), '-infinity')";
+  const probe = (schema: string, condition: string, order = "r.rank") => `
+        select r.id, r.rank from ${schema}.runs r
+        where r.state = ${state} and r.saga = g.saga and r.version = g.version and r.shape_hash = g.shape_hash
+          and ${condition}
+        order by ${order} limit 2 * $6::integer + $12::integer`;
+  // Runs of tenants have an index of their own, so that no tenant's backlog is read to find another's run: written as a range,
+  // for with an equality the planner would find everybody's index as good. Runs of no tenant are among everybody's.
+  const oneTenant = `(r.tenant, r.rank) >= (g.tenant, ${fromRank}) and r.tenant <= g.tenant and r.tenant <> ''`;
+  const probes = (schema: string) =>
+    ofTenants
+      ? `(${probe(schema, `${oneTenant} and g.tenant <> ''`, "r.tenant, r.rank")})
+        union all (${probe(schema, `r.rank >= ${fromRank} and r.tenant = '' and g.tenant = ''`)})`
+      : probe(schema, `r.rank >= ${fromRank}`);
   return (schema) => `
   with t as materialized (select set_config('lock_timeout', '50ms', true)),
   g as materialized (
-    select * from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as g(saga, version, shape_hash, from_rank)
+    select * from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $13::text[])
+      as g(saga, version, shape_hash, from_rank, tenant)
     where exists (select 1 from ${schema}.workers w where w.id = $5::bigint and w.dead_at is null)
   ), c as materialized (
     select y.id, y.rank, y.place from g cross join lateral (
-      select x.id, x.rank, row_number() over (order by x.rank) as place from (
-        select r.id, r.rank from ${schema}.runs r
-        where r.state = ${state} and r.saga = g.saga and r.version = g.version and r.shape_hash = g.shape_hash
-          and r.rank >= coalesce(to_timestamp(g.from_rank::double precision / 1000000), '-infinity')
-        order by r.rank limit 2 * $6::integer + $12::integer
-      ) x
+      select x.id, x.rank, row_number() over (order by x.rank) as place from (${probes(schema)}) x
     ) y
   ), l as materialized (
     select r.id from t, (select id, rank, place from c order by place, rank limit 2 * $6::integer + $12::integer) x
@@ -131,12 +143,14 @@ const claim = (state: 0 | 4): Statement => {
     returning ${runColumns("r")}, ${micros("r.rank")} as rank, i.writer::text as token, i.nonce::text as nonce,
       i.number::text as number, i.payload::text as payload, ${millis("i.at")} as at
   )
-  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, created_at, start_at,
-    rank, token, nonce, number, payload, at from u order by rank::bigint`;
+  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes,
+    created_at, start_at, rank, token, nonce, number, payload, at from u order by rank::bigint`;
 };
 
-const claimReady = claim(0);
-const claimSuspects = claim(4);
+const statements = {
+  anybodys: { ready: claim(0, false), suspects: claim(4, false) },
+  tenants: { ready: claim(0, true), suspects: claim(4, true) },
+};
 
 /**
  * Takes up as many runs as there are offers. One try of one statement: a claim whose answer is lost is found by the beat,
@@ -179,7 +193,9 @@ async function claimOnce(
   passed: number,
 ): Promise<readonly ClaimedRun[]> {
   const { groups, offers, worker, format, suspects, now } = options;
-  const rows = await database.once(suspects ? claimSuspects : claimReady, [
+  const ofTenants = groups.some((group) => group.tenant !== undefined);
+  const statement = statements[ofTenants ? "tenants" : "anybodys"][suspects ? "suspects" : "ready"];
+  const rows = await database.once(statement, [
     groups.map((group) => group.saga),
     groups.map((group) => group.version),
     groups.map((group) => group.shapeHash),
@@ -192,6 +208,7 @@ async function claimOnce(
     format,
     now,
     passed,
+    groups.map((group) => group.tenant ?? null),
   ]);
   return rows.map((row) => ({
     run: readRun(row),

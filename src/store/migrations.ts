@@ -92,6 +92,7 @@ export const expectedObjects = {
     "runs_pkey",
     "runs_tenant_run_id_key",
     "runs_ready",
+    "runs_ready_of_tenant",
     "runs_suspect",
     "runs_scheduled",
     "runs_owned",

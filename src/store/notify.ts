@@ -11,7 +11,7 @@ export type Notice =
   /** Some run may be claimed now. */
   | { readonly kind: "ready" }
   /** A run ended for which somebody waits. */
-  | { readonly kind: "ended"; readonly runId: string }
+  | { readonly kind: "ended"; readonly tenant: string; readonly runId: string }
   /** Somebody wrote to a run that `worker` drives. `key`: its internal id. */
   | { readonly kind: "poked"; readonly key: string; readonly worker: string };
 
@@ -24,14 +24,14 @@ export function channelOf(schemaName: string): string {
   return `rubicon_${sha256(schemaName).slice(0, 24)}`;
 }
 
-/** One letter a kind: [ready, ended ids, poked [key, worker]]. */
-type Wire = readonly [0 | 1, readonly string[], readonly (readonly [string, string])[]];
+/** [ready, ended [tenant, run id], poked [key, worker]]. */
+type Wire = readonly [0 | 1, readonly (readonly [string, string])[], readonly (readonly [string, string])[]];
 
 /** Payloads for these notices, each under the limit. */
 export function payloadsOf(notices: readonly Notice[]): readonly string[] {
   const payloads: string[] = [];
   let ready: 0 | 1 = 0;
-  let ended: string[] = [];
+  let ended: [string, string][] = [];
   let poked: [string, string][] = [];
   let size = 0;
   const cut = () => {
@@ -44,7 +44,7 @@ export function payloadsOf(notices: readonly Notice[]): readonly string[] {
     if (size + cost > longestPayload) cut();
     size += cost;
     if (notice.kind === "ready") ready = 1;
-    else if (notice.kind === "ended") ended.push(notice.runId);
+    else if (notice.kind === "ended") ended.push([notice.tenant, notice.runId]);
     else poked.push([notice.key, notice.worker]);
   }
   cut();
@@ -57,7 +57,7 @@ export function readPayload(payload: string): readonly Notice[] {
     const [ready, ended, poked] = JSON.parse(payload) as Wire;
     return [
       ...(ready === 1 ? [{ kind: "ready" } as const] : []),
-      ...ended.map((runId) => ({ kind: "ended", runId }) as const),
+      ...ended.map(([tenant, runId]) => ({ kind: "ended", tenant, runId }) as const),
       ...poked.map(([key, worker]) => ({ kind: "poked", key, worker }) as const),
     ];
   } catch {

@@ -50,6 +50,8 @@ export interface RunRow {
   readonly input: StoredText;
   readonly inputDigest: string;
   readonly priority: number;
+  /** A JSON object. */
+  readonly attributes?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }
@@ -67,11 +69,12 @@ export interface FirstRow {
 export const runColumns = (runs: string): string => `${runs}.id::text as key, ${runs}.tenant::text as tenant,
   ${runs}.run_id::text as run_id, ${runs}.saga::text as saga, ${runs}.version::text as version,
   ${runs}.shape_hash::text as shape_hash, ${runs}.input::text as input, ${runs}.input_format::text as input_format,
-  ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority,
+  ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority, ${runs}.attributes::text as attributes,
   ${millis(`${runs}.created_at`)} as created_at, ${millis(`${runs}.start_at`)} as start_at`;
 
 export function readRun(row: SqlRow): RunRow {
   const shape = optionalText(row, "shape");
+  const attributes = optionalText(row, "attributes");
   return {
     key: textOf(row, "key"),
     tenant: textOf(row, "tenant"),
@@ -85,14 +88,18 @@ export function readRun(row: SqlRow): RunRow {
     createdAt: numberOf(row, "created_at"),
     startAt: numberOf(row, "start_at"),
     ...(shape === undefined ? {} : { shape }),
+    ...(attributes === undefined ? {} : { attributes }),
   };
 }
 
 const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash, r.input, r.input_format, r.input_digest,
-  r.priority, r.created_at, r.start_at`;
+  r.priority, r.attributes, r.created_at, r.start_at`;
 
-const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
+export const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
   start_at, created_at, due_at, rank`;
+
+/** Of a run that nobody took up yet, from `s.start_at` and `t.now`. */
+export const stateOfNew = "case when s.start_at <= t.now then 0 else 1 end";
 
 /** Parameters 1 to 12. `start_at` and `created_at` are one reading of the clock where no start is given. */
 const newRunSource = `select $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text, $7::text, $8::text, $9::jsonb,
@@ -107,7 +114,7 @@ const newRunTimes = `from (select ${clockOr("$12")} as now) t,
  */
 const insertRun: Statement = (schema) => `
   insert into ${schema}.runs as r (${newRunColumns}, status, state)
-  ${newRunSource}, 'pending', case when s.start_at <= t.now then 0 else 1 end
+  ${newRunSource}, 'pending', ${stateOfNew}
   ${newRunTimes}
   on conflict (tenant, run_id) do nothing
   returning ${runColumns("r")}`;
@@ -196,6 +203,20 @@ export async function findRunByKey(runner: Runner, key: string): Promise<RunRow 
 export async function findRunById(runner: Runner, tenant: string, runId: string): Promise<RunRow | undefined> {
   const [row] = await runner.run(findRun, [tenant, runId]);
   return row && readRun(row);
+}
+
+const findRuns: Statement = (schema) => `
+  select ${runColumns("r")}, s.shape::text as shape
+  from ${schema}.runs r left join ${schema}.shapes s on s.hash = r.shape_hash
+  where r.tenant = $1::text and r.run_id = any($2::text[])`;
+
+/** Those of a tenant's runs that exist. */
+export async function findRunsById(
+  runner: Runner,
+  tenant: string,
+  runIds: readonly string[],
+): Promise<readonly RunRow[]> {
+  return (await runner.run(findRuns, [tenant, runIds])).map(readRun);
 }
 
 const addShape: Statement = (schema) => `

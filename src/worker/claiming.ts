@@ -27,6 +27,8 @@ export interface ClaimingOptions {
   readonly sagas: readonly SagaDefinition[];
   readonly policies: PolicyOptions;
   readonly pollMs: number;
+  /** Whose runs are taken up; undefined: everybody's. */
+  readonly tenants: readonly string[] | undefined;
   readonly lease: Lease;
   readonly slots: Slots;
   readonly clock: Clock;
@@ -50,12 +52,17 @@ export class Claiming {
 
   constructor(options: ClaimingOptions) {
     this.#options = options;
-    this.#groups = options.sagas.map(({ name, version, shape }) => ({
-      saga: name,
-      version,
-      shapeHash: shapeHash(shape),
-    }));
-    this.#sagas = new Map(options.sagas.map((saga, index) => [groupKey(this.#groups[index]!), saga]));
+    const runnable = options.sagas.map((saga) => {
+      const { name, version, shape } = saga;
+      return { saga, group: { saga: name, version, shapeHash: shapeHash(shape) } };
+    });
+    this.#groups = runnable.flatMap(({ group }) => options.tenants?.map((tenant) => ({ ...group, tenant })) ?? [group]);
+    this.#sagas = new Map(runnable.map(({ saga, group }) => [groupKey(group), saga]));
+  }
+
+  /** Whether this worker takes up that tenant's runs. */
+  serves(tenant: string): boolean {
+    return this.#options.tenants?.includes(tenant) ?? true;
   }
 
   sagaOf(group: ClaimGroup): SagaDefinition | undefined {
@@ -114,7 +121,7 @@ export class Claiming {
   async #begin(claimed: ClaimedRun): Promise<void> {
     const { run, number, at, nonce, payload, token, rank } = claimed;
     const group = { saga: run.saga, version: run.version, shapeHash: run.shapeHash };
-    this.#bounds.claimed(group, rank);
+    this.#bounds.claimed(this.#options.tenants === undefined ? group : { ...group, tenant: run.tenant }, rank);
     const saga = this.sagaOf(group)!;
     const header = headerOf(run, saga.shape);
     await this.drive(saga, header, token, async () => {

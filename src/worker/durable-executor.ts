@@ -13,7 +13,7 @@ import { policyOptions } from "../executor/options.js";
 import { Registry } from "../executor/registry.js";
 import { Waiters } from "../executor/waiting.js";
 import { Values } from "../journal/codec.js";
-import type { RunHeader, RunStart } from "../journal/journal.js";
+import type { Begun, CheckSame, RunHeader, RunStart } from "../journal/journal.js";
 import { PgJournal } from "../journal/pg-journal.js";
 import type { Clock } from "../platform/clock.js";
 import { type Database, openDatabase } from "../store/db.js";
@@ -164,7 +164,7 @@ class DurableHooks implements ExecutorHooks {
         listen: onDatabase,
         onNotification,
         onHeard: () => this.#ends.wake(),
-        onEnded: (runId) => this.#waiters.wake(runId),
+        onEnded: (header) => this.#ended(header),
         clock,
         chance,
         logger,
@@ -237,6 +237,18 @@ class DurableHooks implements ExecutorHooks {
     return here ?? this.#journal.start(start);
   }
 
+  async beginMany(
+    starts: readonly RunStart[],
+    { check, tx }: { readonly check: CheckSame; readonly tx?: StartOptions["tx"] },
+  ): Promise<readonly Begun[]> {
+    if (tx === undefined) return this.#journal.startMany(starts, check);
+    const begun = await this.#journal.startManyIn(tx, starts, check);
+    // One commit brings all of them.
+    const first = begun.find(({ created }) => created);
+    if (first !== undefined) this.#arrivals.expect(first.header.key);
+    return begun;
+  }
+
   async #beginIn(tx: NonNullable<StartOptions["tx"]>, start: RunStart) {
     const begun = await this.#journal.startIn(tx, start);
     // One that is for later, too: workers have to hear until when they may sleep.
@@ -257,11 +269,15 @@ class DurableHooks implements ExecutorHooks {
     const { database } = this.#parts;
     const workers = await liveWorkers(database, database.nowOverride());
     const registered = workers.flatMap(({ registered: text }) => readRegistered(text));
-    return (run) => (workers.length === 0 ? [] : reasons(run, registered));
+    // Whoever asks sees runs of this tenant only.
+    const { tenant } = this.#parts.parsed;
+    const serving = registered.filter(({ tenants }) => tenants?.includes(tenant) ?? true);
+    if (registered.length > 0 && serving.length === 0) return () => [`no live worker serves tenant "${tenant}"`];
+    return (run) => (workers.length === 0 ? [] : reasons(run, serving));
   }
 
-  noteOf(runId: string): unknown {
-    return this.#worker?.noteOf(runId);
+  noteOf({ key }: RunHeader): unknown {
+    return this.#worker?.noteOf(key);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -306,11 +322,16 @@ class DurableHooks implements ExecutorHooks {
         this.#worker?.wake();
         return;
       case "ended":
-        this.#waiters.wake(notice.runId);
+        this.#ended(notice);
         return;
       case "poked":
         if (notice.worker === this.#worker?.id) this.#worker.poke(notice.key);
     }
+  }
+
+  /** Who waits here waits for runs of this tenant. */
+  #ended({ tenant = "", runId }: { readonly tenant?: string; readonly runId: string }): void {
+    if (tenant === this.#parts.parsed.tenant) this.#waiters.wake(runId);
   }
 
   #catchUp(): void {
@@ -331,6 +352,8 @@ interface Registered {
   readonly saga: string;
   readonly version: number;
   readonly shape: Shape;
+  /** Whose runs it takes up; absent: everybody's. */
+  readonly tenants?: readonly string[];
 }
 
 /** What a worker said that it can run; what another version said in other words is passed over. */

@@ -23,6 +23,8 @@ export interface WorkerOptions {
   readonly poll?: Duration;
   /** Crashes in a row that end a step whose attempts are unlimited. Default 5. */
   readonly maxCrashes?: number;
+  /** Whose runs it takes up, 1 to 100 tenants; `""` means runs of no tenant. Default: everybody's. */
+  readonly tenants?: readonly string[];
 }
 
 export interface DurableOptions extends ExecutorOptions {
@@ -34,7 +36,7 @@ export interface DurableOptions extends ExecutorOptions {
   readonly schema?: string;
   /** Whether to migrate the schema first. Default: only for the embedded database. */
   readonly migrate?: boolean;
-  /** Scopes ids, lists and every verb. Default "". */
+  /** Scopes ids, lists and every verb: 200 characters at most. Default "": no tenant. A worker drives all tenants' runs. */
   readonly tenant?: string;
   /** Behind a transaction pooler such as PgBouncer: no named statements, no session state. Default false. */
   readonly pooled?: boolean;
@@ -56,12 +58,19 @@ const isConnectionString = (value: unknown): boolean =>
 
 const noNul = (text: string) => !text.includes("\0");
 
+const tenantOption = z
+  .string()
+  .max(200)
+  .refine(noNul, "must not contain NUL")
+  .refine((text) => !/\p{Surrogate}/u.test(text), "must not contain half of a surrogate pair");
+
 const workerOptions = z.strictObject({
   slots: z.int().min(1).max(10_000).default(100),
   lease: durationOption({ positive: true }).default(30_000),
   beat: durationOption({ positive: true }).optional(),
   poll: durationOption({ positive: true }).default(1_000),
   maxCrashes: maxCrashesOption,
+  tenants: z.array(tenantOption).min(1).max(100).optional(),
 });
 
 const durableOptions = z.strictObject({
@@ -73,7 +82,7 @@ const durableOptions = z.strictObject({
   connectWithin: durationOption({ positive: true }).default(10_000),
   schema: z.string().min(1).max(63).refine(noNul, "must not contain NUL").default("rubicon"),
   migrate: z.boolean().optional(),
-  tenant: z.string().max(200).refine(noNul, "must not contain NUL").default(""),
+  tenant: tenantOption.default(""),
   pooled: z.boolean().default(false),
   listen: z
     .custom<string | false>(
@@ -91,6 +100,7 @@ export interface DrivingOptions {
   readonly beatMs: number;
   readonly pollMs: number;
   readonly maxCrashes: number;
+  readonly tenants?: readonly string[];
 }
 
 const leastLeaseMs = 500;
@@ -104,7 +114,7 @@ export function parseDurableOptions(options: DurableOptions) {
     clientOnly ? { ...options, worker: undefined } : options,
   );
   if (clientOnly) return { ...rest, worker: false as const };
-  const { slots, lease, poll, maxCrashes } = own;
+  const { slots, lease, poll, maxCrashes, tenants } = own;
   const beat = own.beat ?? Math.min(5_000, lease / 6);
   const faults: Fault[] = [];
   if (lease < leastLeaseMs) faults.push({ at: "worker.lease", fault: `must be at least ${leastLeaseMs} ms` });
@@ -114,6 +124,13 @@ export function parseDurableOptions(options: DurableOptions) {
       fault: "must be at most a third of worker.lease, so that one late beat loses nothing",
     });
   if (faults.length > 0) throw new OptionsInvalidError("durableExecutor", faults);
-  const worker: DrivingOptions = { slots, leaseMs: lease, beatMs: beat, pollMs: poll, maxCrashes };
+  const worker: DrivingOptions = {
+    slots,
+    leaseMs: lease,
+    beatMs: beat,
+    pollMs: poll,
+    maxCrashes,
+    ...(tenants === undefined ? {} : { tenants: [...new Set(tenants)] }),
+  };
   return { ...rest, worker };
 }

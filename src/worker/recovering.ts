@@ -46,7 +46,7 @@ const forgetLeftEveryMs = 30_000;
 
 export class Recovering {
   readonly #options: RecoveringOptions;
-  /** Runs that this worker can't take: of sagas that it does not know, or with journals that it can't read. */
+  /** Runs that this worker can't take: of sagas or tenants that are not its own, or with journals that it can't read. */
   readonly #left = new Set<string>();
   #leftSince = 0;
   /** Dead workers that are left alone, until when. */
@@ -115,7 +115,8 @@ export class Recovering {
   }
 
   #decide(run: RunRow, rows: readonly StoredRow[], places: Places, crash: boolean): NewRow | undefined {
-    const saga = this.#options.claiming.sagaOf(run);
+    const { claiming } = this.#options;
+    const saga = claiming.serves(run.tenant) ? claiming.sagaOf(run) : undefined;
     if (saga === undefined) {
       this.#left.add(run.key);
       return undefined;

@@ -118,9 +118,9 @@ export class Slots {
     this.#left.delete(token);
   }
 
-  noteOf(runId: string): unknown {
-    for (const drive of this.#drives.values()) if (drive.run.header.runId === runId) return drive.note;
-    return undefined;
+  /** By the internal id: another tenant's run may have the same public one. */
+  noteOf(key: string): unknown {
+    return this.#drives.get(key)?.note;
   }
 
   /** Drives a run on. One that is driven under this token already is left to that. */

@@ -33,7 +33,7 @@ export interface WorkerParts {
   /** Notifications are heard from now on: what was missed is to be looked for. */
   readonly onHeard: () => void;
   /** A run that this worker drove has ended. */
-  readonly onEnded: (runId: string) => void;
+  readonly onEnded: (header: RunHeader) => void;
   readonly clock: Clock;
   readonly chance: Chance;
   readonly logger: Logger;
@@ -83,7 +83,9 @@ export class Worker {
       beatMs: options.beatMs,
       host: hostname(),
       pid: process.pid,
-      registered: JSON.stringify(sagas.map(({ name, version, shape }) => ({ saga: name, version, shape }))),
+      registered: JSON.stringify(
+        sagas.map(({ name, version, shape }) => ({ saga: name, version, shape, tenants: options.tenants })),
+      ),
       listen,
       onNotification,
       onBeat: (owned) => this.#onBeat(owned),
@@ -106,7 +108,7 @@ export class Worker {
         slots: options.slots,
         logger,
         onFree: (header, state) => {
-          if (state.finished !== undefined) parts.onEnded(header.runId);
+          if (state.finished !== undefined) parts.onEnded(header);
           this.#slotFree();
         },
         onRelease: () => this.#slotFree(),
@@ -125,6 +127,7 @@ export class Worker {
       sagas,
       policies,
       pollMs: options.pollMs,
+      tenants: options.tenants,
       lease,
       slots,
       clock,
@@ -170,15 +173,15 @@ export class Worker {
     this.#slots.poke([key]);
   }
 
-  noteOf(runId: string): unknown {
-    return this.#slots.noteOf(runId);
+  noteOf(key: string): unknown {
+    return this.#slots.noteOf(key);
   }
 
   /** Starts a run in a free slot here and now; undefined when there is none, or it is not due yet. */
   async startHere(saga: SagaDefinition, start: RunStart): Promise<{ header: RunHeader; created: boolean } | undefined> {
     const { journal, policies, chance } = this.#parts;
     const due = start.startAt === undefined || start.startAt <= journal.now();
-    if (!due || this.#stopping || !this.#lease.firm) return undefined;
+    if (!due || this.#stopping || !this.#lease.firm || !this.#claiming.serves(journal.tenant)) return undefined;
     const places = this.#slots.reserve(1);
     try {
       if (places.count === 0) return undefined;

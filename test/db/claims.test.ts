@@ -1,15 +1,14 @@
 // Claiming on a real Postgres: who gets a run, in which order, and that each taking up is a row of its journal (design 1.3,
 // 3.1, 3.3).
 
-import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ClaimBounds } from "../../src/store/claim-bounds.js";
 import { type ClaimGroup, type ClaimOptions, claimRuns, promoteDue } from "../../src/store/claims.js";
 import type { Database } from "../../src/store/db.js";
 import { appendRow } from "../../src/store/entries.js";
 import { rowsAfter } from "../../src/store/journal-rows.js";
-import type { Runner, SqlValue } from "../../src/store/sql.js";
 import { beatWorker, registerWorker, retireWorker } from "../../src/store/workers.js";
+import { buffersOf } from "./buffers.js";
 import { change, lockWaiters, newRow, type TestStore, testStore } from "./store.js";
 
 let store: TestStore;
@@ -203,15 +202,49 @@ test("a worker that was declared dead claims nothing", async () => {
   expect(await claim(1)).toEqual([]);
 });
 
-const literal = (value: SqlValue): string => {
-  if (Array.isArray(value))
-    return pg.escapeLiteral(
-      `{${value.map((each) => (each === null ? "NULL" : JSON.stringify(String(each)))).join(",")}}`,
-    );
-  return value === null ? "null" : pg.escapeLiteral(String(value));
-};
+describe("a claim for some tenants", () => {
+  const of = (...tenants: string[]) => ({ groups: tenants.map((tenant) => group({ tenant })) });
+
+  test("takes their runs and no others; the empty one means runs of none", async () => {
+    const [a, b, none] = [
+      await store.run({ tenant: "a" }),
+      await store.run({ tenant: "b" }),
+      await store.run({ tenant: "" }),
+    ];
+    expect((await claim(5, of("a"))).map(({ run }) => [run.key, run.tenant])).toEqual([[a, "a"]]);
+    expect((await claim(5, of("", "c"))).map(({ run }) => run.key)).toEqual([none]);
+    expect((await claim(5)).map(({ run }) => run.key)).toEqual([b]);
+  });
+
+  test("takes a suspect of theirs only", async () => {
+    const keys = [await store.run({ tenant: "a" }), await store.run({ tenant: "b" })];
+    for (const key of keys)
+      await appendRow(store.database, newRow({ run: key, number: 1, change: change({ crashes: 2 }) }), fast);
+    expect((await claim(1, { ...of("b"), suspects: true })).map(({ run }) => run.key)).toEqual([keys[1]]);
+    expect(await claim(1, { ...of("b"), suspects: true })).toEqual([]);
+  });
+
+  test("FAIR-1: one of them delays no other by its flood", async () => {
+    for (let index = 0; index < 50; index += 1) await store.run({ tenant: "noisy" });
+    const quiet = await store.run({ tenant: "quiet" });
+    expect((await claim(2, of("noisy", "quiet"))).map(({ run }) => run.key)).toContain(quiet);
+  });
+});
 
 describe("a claim's price", () => {
+  test("for some tenants, is not that of another tenant's backlog, nor of what theirs have ended", async () => {
+    await store.fresh.query(`insert into rubicon.runs (tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, start_at, created_at, status, state, due_at, rank)
+      select 'quiet', 'ended-' || n, 'saga', 1, 'shape', '', '', '', now(), now(), 'completed', 3, now(), now() from generate_series(1, 20000) n`);
+    await store.fresh.query(`insert into rubicon.runs (tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, start_at, created_at, status, state, due_at, rank)
+      select 'noisy', 'noisy-' || n, 'saga', 1, 'shape', '', '', '', now(), now(), 'pending', 0, now(), now() - interval '1 hour' from generate_series(1, 10000) n`);
+    for (let index = 0; index < 20; index += 1) await store.run({ tenant: "quiet" });
+    await store.fresh.query("vacuum analyze rubicon.runs");
+    const priceFor = (tenant: string) =>
+      buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups: [group({ tenant })] })));
+    expect(await priceFor("nobody")).toBeLessThan(50);
+    expect(await priceFor("quiet")).toBeLessThan(50 + 20 * 45);
+  });
+
   test("is that of the rows it takes: ended runs, runs not due and other sagas' cost nothing", async () => {
     await store.fresh.query(`insert into rubicon.runs (run_id, saga, version, shape_hash, input, input_format, input_digest, start_at, created_at, status, state, due_at, rank)
       select 'ended-' || n, 'saga', 1, 'shape', '', '', '', now(), now(), 'completed', 3, now(), now() from generate_series(1, 20000) n`);
@@ -219,36 +252,14 @@ describe("a claim's price", () => {
       select 'later-' || n, 'saga', 1, 'shape', '', '', '', now(), now(), 'pending', 1, now() + interval '1 day', now() + interval '1 day' from generate_series(1, 20000) n`);
     for (let index = 0; index < 100; index += 1) await store.run();
     await store.fresh.query("vacuum analyze rubicon.runs");
-    let prepared = 0;
-    // With the plan that a long-lived connection comes to use, which knows no values.
-    const buffersOf = async (work: (runner: Runner) => Promise<unknown>): Promise<number> => {
-      const client = await store.fresh.connect();
-      let buffers = 0;
-      const runner: Runner = {
-        run: async (statement, values) => {
-          prepared += 1;
-          await client.query(`prepare p${prepared} as ${statement('"rubicon"')}`);
-          const { rows } = await client.query(
-            `explain (analyze, buffers, format json) execute p${prepared} (${values.map(literal).join(", ")})`,
-          );
-          const plan = rows[0]["QUERY PLAN"][0].Plan;
-          buffers += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-          return [];
-        },
-      };
-      await client.query("begin; set local plan_cache_mode = force_generic_plan");
-      await work(runner);
-      await client.query("rollback");
-      return buffers;
-    };
     const groups = Array.from({ length: 20 }, (_, index) => group(index === 7 ? {} : { saga: `saga-${index}` }));
     const nothing = groups.filter((_, index) => index !== 7);
     expect(
-      await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups: nothing }))),
+      await buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups: nothing }))),
     ).toBeLessThan(200);
     // Explained, it gives no row to read.
-    expect(await buffersOf((runner) => promoteDue(runner, 100, null).catch(() => {}))).toBeLessThan(50);
-    expect(await buffersOf((runner) => claimRuns({ once: runner.run }, claiming(20, { groups })))).toBeLessThan(
+    expect(await buffersOf(store, (runner) => promoteDue(runner, 100, null).catch(() => {}))).toBeLessThan(50);
+    expect(await buffersOf(store, (runner) => claimRuns({ once: runner.run }, claiming(20, { groups })))).toBeLessThan(
       200 + 20 * 45,
     );
   });

@@ -140,17 +140,17 @@ describe("PG-3: the listening connection", () => {
     });
     await kept.start();
     const announcer = new Announcer(database);
-    announcer.announce({ kind: "ended", runId: "a" });
+    announcer.announce({ kind: "ended", tenant: "", runId: "a" });
     await eventually(() => heard.length === 1);
     await store.fresh.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' or query like '%idle_session_timeout%' and pid <> pg_backend_pid()",
     );
     await eventually(() => opened === 2);
-    announcer.announce({ kind: "ended", runId: "b" });
+    announcer.announce({ kind: "ended", tenant: "", runId: "b" });
     await eventually(() => heard.length === 2);
     expect(heard).toEqual([
-      { kind: "ended", runId: "a" },
-      { kind: "ended", runId: "b" },
+      { kind: "ended", tenant: "", runId: "a" },
+      { kind: "ended", tenant: "", runId: "b" },
     ]);
     await kept.close();
     await database.close();
@@ -203,6 +203,7 @@ describe("PG-5: notifications", () => {
   test("carry ids only, stay under the server's limit, and lose none", () => {
     const notices: Notice[] = Array.from({ length: 300 }, (_, index) => ({
       kind: "ended",
+      tenant: "acme",
       runId: `${"ü".repeat(195)}${index}`,
     }));
     const payloads = payloadsOf([{ kind: "ready" }, ...notices, { kind: "poked", key: "1", worker: "2" }]);
@@ -227,7 +228,7 @@ describe("PG-5: notifications", () => {
     const kept = new KeptConnection({ database, listen: true, onNotification: (payload) => heard.push(payload) });
     await kept.start();
     const announcer = new Announcer(database);
-    for (let index = 0; index < 200; index += 1) announcer.announce({ kind: "ended", runId: `r${index}` });
+    for (let index = 0; index < 200; index += 1) announcer.announce({ kind: "ended", tenant: "", runId: `r${index}` });
     await announcer.settled();
     await eventually(() => heard.flatMap(readPayload).length === 200);
     expect(heard.length).toBeLessThan(5);

@@ -7,6 +7,7 @@ import { PgJournal, shapeHash } from "../../src/journal/pg-journal.js";
 import { listRuns } from "../../src/store/run-list.js";
 import { findRunById, startRun } from "../../src/store/runs.js";
 import { borrowedRunner } from "../../src/store/sql.js";
+import { buffersOf } from "./buffers.js";
 import { wireTo } from "./proxy.js";
 import { lockWaiters, newRun, type TestStore, testStore } from "./store.js";
 
@@ -156,6 +157,16 @@ describe("lists", () => {
     expect((await journal.load("big-1"))?.rows).toHaveLength(1);
     expect((await journal.load("big-0"))?.rows).toHaveLength(0);
     await journal.close();
+  });
+
+  test("by attributes that few have, costs what those few cost, also in a plan that knows no values", async () => {
+    await store.fresh.query(`insert into rubicon.runs (run_id, saga, version, shape_hash, input, input_format, input_digest, start_at, created_at, status, state, due_at, rank, attributes)
+      select 'many-' || n, 'saga', 1, 'shape', '', '', '', now(), now(), 'completed', 3, now(), now(), jsonb_build_object('customer', n, 'shop', 's') from generate_series(1, 20000) n`);
+    await store.fresh.query("vacuum analyze rubicon.runs");
+    const filter = { tenant: "", attributes: '{"customer":17,"shop":"s"}', limit: 50 };
+    expect(await listRuns(store.database, filter)).toHaveLength(1);
+    expect(await buffersOf(store, (runner) => listRuns(runner, filter))).toBeLessThan(300);
+    await store.fresh.query("delete from rubicon.runs where run_id like 'many-%'");
   });
 
   test("by status, saga and attributes; a cursor that no page gave is refused", async () => {

@@ -1,6 +1,6 @@
 // `rubicon runs`: which runs there are, newest first.
 
-import type { ListOptions, RunStatus, RunSummary } from "../../index.js";
+import type { Attributes, ListOptions, RunStatus, RunSummary } from "../../index.js";
 import { type ExitCode, exitCodes } from "../failure.js";
 import { type Invocation, print, withClient } from "../invocation.js";
 import { statusColours } from "../render/colours.js";
@@ -10,6 +10,7 @@ import { instantText, spanText } from "../render/time-text.js";
 export interface RunsOptions {
   readonly status?: readonly string[];
   readonly saga?: string;
+  readonly attribute?: Attributes;
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -51,9 +52,10 @@ export async function runs(invocation: Invocation, options: RunsOptions): Promis
 const headings = ["RUN", "SAGA", "STATUS", "MADE", "TOOK", ""] as const;
 
 /** `list` takes several statuses that are stored, or `blocked`, which is derived. */
-function listOptions({ status, ...rest }: RunsOptions): ListOptions {
-  if (status === undefined || status.length === 0) return rest;
-  return { ...rest, status: status as readonly RunStatus[] };
+function listOptions({ status, attribute, ...rest }: RunsOptions): ListOptions {
+  const filters = attribute === undefined ? rest : { ...rest, attributes: attribute };
+  if (status === undefined || status.length === 0) return filters;
+  return { ...filters, status: status as readonly RunStatus[] };
 }
 
 function cells(run: RunSummary): string[] {

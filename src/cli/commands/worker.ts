@@ -19,6 +19,7 @@ export async function worker(invocation: Invocation, flags: WorkerFlags): Promis
   const { io } = invocation;
   const sagas = await loadSagas(flags.sagas, io.cwd);
   const target = requireTarget(invocation, true);
+  const { tenant } = invocation.options;
   const stopping = io.stopping();
   const executor = await durableExecutor({
     sagas,
@@ -26,7 +27,10 @@ export async function worker(invocation: Invocation, flags: WorkerFlags): Promis
     // Logs are for the operator, results for scripts: two streams.
     logger: pino({ level: flags.logLevel, base: null }, pino.destination({ fd: 2, sync: true })),
     ...(flags.migrate === true ? { migrate: true } : {}),
-    ...(flags.slots === undefined ? {} : { worker: { slots: flags.slots } }),
+    worker: {
+      ...(flags.slots === undefined ? {} : { slots: flags.slots }),
+      ...(tenant === undefined ? {} : { tenants: [tenant] }),
+    },
   } satisfies DurableOptions);
   io.out(`Worker ready: ${sagas.map(nameOf).join(", ")}, on ${targetText(target)}. Ctrl-C ends it.\n`);
   await aborted(stopping);

@@ -66,6 +66,7 @@ function heading(run: RunView, { paint, width }: RunTextOptions): string[] {
     `${paint(oneLine(id), "bold")}  ${oneLine(saga)} v${version}  ${paint(status, statusColours[status], "bold")}`,
     paint(`made ${instantText(createdAt)}${delayed}${took}`, "dim"),
     `${paint("input ", "dim")} ${valueText(run.input, width - 8)}`,
+    ...(run.attributes === undefined ? [] : [`${paint("found by", "dim")} ${valueText(run.attributes, width - 10)}`]),
     ...(run.output === undefined ? [] : [`${paint("output", "dim")} ${valueText(run.output, width - 8)}`]),
   ];
 }

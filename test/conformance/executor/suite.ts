@@ -1,6 +1,7 @@
 // ONE SUITE FOR ALL EXECUTORS: what a saga is promised, whoever drives it (design 1, 2.2).
 
 import { attempts } from "./attempts.js";
+import { attributes } from "./attributes.js";
 import type { MakeExecutor } from "./bench.js";
 import { cancelling } from "./cancel.js";
 import { closing } from "./closing.js";
@@ -19,14 +20,15 @@ import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
 import { starting } from "./starting.js";
+import { startingMany } from "./starting-many.js";
 import { stoppingWhatRuns } from "./stopping-what-runs.js";
 import { values } from "./values.js";
 
 const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
-  ...[starting, handles, cancelling, stoppingWhatRuns, races],
-  ...[looking, retryingByHand, resolving, closing],
+  ...[starting, startingMany, handles, cancelling, stoppingWhatRuns, races],
+  ...[attributes, looking, retryingByHand, resolving, closing],
 ];
 
 export function executorSuite(make: MakeExecutor): void {

@@ -167,6 +167,28 @@ describe("rubicon runs", () => {
     expect((await bench.call("runs", "--cursor", page.cursor)).out).toMatch(/\no-1 /);
   });
 
+  it("filters by attributes: a JSON number, true, false or quoted string is that, anything else a string", async () => {
+    const start = (id: string, attributes: Record<string, string | number | boolean>) =>
+      bench.executor.start(order, { pieces: 1n }, { id, attributes, startAt: new Date(Date.now() + 3_600_000) });
+    await start("o-1", { customer: "c=1", total: 5, vip: true });
+    await start("o-2", { customer: "c=1", total: "5", vip: false });
+    const found = async (...filters: string[]) =>
+      JSON.parse(
+        (await bench.call("runs", "--json", ...filters.flatMap((each) => ["--attribute", each]))).out,
+      ).runs.map((run: { id: string }) => run.id);
+    expect(await found("customer=c=1")).toEqual(["o-2", "o-1"]);
+    expect(await found("customer=c=1", "vip=true")).toEqual(["o-1"]);
+    expect(await found("total=5")).toEqual(["o-1"]);
+    expect(await found('total="5"')).toEqual(["o-2"]);
+    expect(await found("customer=c")).toEqual([]);
+    expect((await bench.call("show", "o-1")).out).toMatch(/found by +\{.*customer.*c=1.*\}/);
+    for (const wrong of ["customer", "=x"])
+      expect(await bench.call("runs", "--attribute", wrong)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("key=value"),
+      });
+  });
+
   it("refuses a status that there is not, and a cursor that no page gave", async () => {
     expect(await bench.call("runs", "--status", "done")).toMatchObject({
       code: 2,

@@ -28,6 +28,16 @@ describe("worker options", () => {
     expect(parse({}).worker).toEqual(worker);
   });
 
+  test("tenants are 1 to 100 names that can be stored; one that is named twice counts once", () => {
+    expect(parse({ tenants: ["a", "", "a"] }).worker).toMatchObject({ tenants: ["a", ""] });
+    for (const wrong of [[], "a", [7], Array.from({ length: 101 }, String)])
+      expect(faultsOf(() => parse({ tenants: wrong }))[0]).toMatch(/^worker\.tenants/);
+    for (const wrong of ["x".repeat(201), "a\0", "\ud800"]) {
+      expect(faultsOf(() => parse({ tenants: [wrong] }))).toEqual(["worker.tenants.0"]);
+      expect(faultsOf(() => parse({}, { tenant: wrong }))).toEqual(["tenant"]);
+    }
+  });
+
   test("a shorter lease has a shorter beat, durations are read in any unit", () => {
     expect(parse({ lease: "6s", poll: "250ms", slots: 1 }).worker).toMatchObject({
       leaseMs: 6_000,
