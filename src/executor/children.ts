@@ -16,15 +16,14 @@ import { foldRun, type KnownRun, type Operating, write } from "./operating.js";
 import { checkSameRun } from "./starting.js";
 
 export interface ChildParts {
-  readonly operating: Operating;
+  /** What a parent's verbs work with: a child is of its parent's tenant. */
+  readonly operatingFor: (parent: RunHeader) => Operating;
   readonly values: Pick<Values, "decode">;
   /** Records a run, unless it exists, and sees to it that it is driven. */
-  readonly begin: (start: RunStart) => Promise<{ readonly header: RunHeader; readonly created: boolean }>;
-}
-
-export interface Parent {
-  readonly header: RunHeader;
-  readonly saga: SagaDefinition;
+  readonly begin: (
+    start: RunStart,
+    parent: RunHeader,
+  ) => Promise<{ readonly header: RunHeader; readonly created: boolean }>;
 }
 
 export class Children {
@@ -42,7 +41,7 @@ export class Children {
   async look(parent: RunHeader, saga: SagaDefinition, child: Child, direction: Direction): Promise<ChildLook> {
     try {
       const run = await this.#started(parent, saga, child);
-      const seen = direction === "forward" ? run : await this.#undone(run, `run ${parent.runId}`);
+      const seen = direction === "forward" ? run : await this.#undone(run, parent);
       const end = endOf(seen.header.shape, seen.state);
       if (end === undefined) return { direction };
       const error = end.failure?.error ?? end.compensationErrors[0]?.error;
@@ -59,8 +58,9 @@ export class Children {
   }
 
   async #started(parent: RunHeader, saga: SagaDefinition, { runId, input }: Child): Promise<KnownRun> {
-    const { begin, operating, values } = this.#parts;
-    const loaded = await operating.journal.load(runId);
+    const { begin, operatingFor, values } = this.#parts;
+    const { journal } = operatingFor(parent);
+    const loaded = await journal.load(runId);
     const start: RunStart = {
       runId,
       saga: saga.name,
@@ -75,13 +75,15 @@ export class Children {
       checkSameRun(start, loaded.header);
       return foldRun(loaded);
     }
-    const { header } = await begin(start);
+    const { header } = await begin(start, parent);
     checkSameRun(start, header);
-    return foldRun((await operating.journal.load(runId))!);
+    return foldRun((await journal.load(runId))!);
   }
 
-  async #undone(run: KnownRun, by: string): Promise<KnownRun> {
-    const operator = { by, reason: "its parent rolls back" };
-    return write(this.#parts.operating, run, ({ header, state }) => decideRecall(header.shape, state, operator));
+  async #undone(run: KnownRun, parent: RunHeader): Promise<KnownRun> {
+    const operator = { by: `run ${parent.runId}`, reason: "its parent rolls back" };
+    return write(this.#parts.operatingFor(parent), run, ({ header, state }) =>
+      decideRecall(header.shape, state, operator),
+    );
   }
 }

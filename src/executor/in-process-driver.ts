@@ -44,7 +44,7 @@ export class InProcessDriver implements ExecutorHooks {
       this.written(header, state);
     };
     const children = new Children({
-      operating: { journal: parts.journal, nonce: () => parts.driving.chance.id(), written },
+      operatingFor: () => ({ journal: parts.journal, nonce: () => parts.driving.chance.id(), written }),
       values: parts.values,
       begin: (start) => this.begin(start, { soon: false }),
     });

@@ -11,7 +11,7 @@ import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import { sha256 } from "../platform/digest.js";
 import { Batcher, type Offered } from "../store/batcher.js";
 import type { Database } from "../store/db.js";
-import type { NewRow } from "../store/entries.js";
+import type { AppendedRow, NewRow } from "../store/entries.js";
 import { allRows, readNonces, rowsAfter } from "../store/journal-rows.js";
 import type { Notice } from "../store/notify.js";
 import { listRuns, type RunSummaryRow } from "../store/run-list.js";
@@ -66,11 +66,17 @@ export class PgJournal implements Journal {
   readonly #batcher: Batcher;
   readonly #keptShapes = new Set<string>();
 
-  constructor({ database, tenant = "", announce = () => {} }: PgJournalOptions) {
+  constructor({ database, tenant = "", announce = () => {} }: PgJournalOptions, batcher = new Batcher(database)) {
     this.#database = database;
     this.tenant = tenant;
     this.#announce = announce;
-    this.#batcher = new Batcher(database);
+    this.#batcher = batcher;
+  }
+
+  /** The same journal, for runs of that tenant. */
+  of(tenant: string): PgJournal {
+    if (tenant === this.tenant) return this;
+    return new PgJournal({ database: this.#database, tenant, announce: this.#announce }, this.#batcher);
   }
 
   now(): number {
@@ -190,15 +196,21 @@ export class PgJournal implements Journal {
     const row = newRowOf(offer);
     const offered = await this.#offer(row, offer.header.runId);
     if (offered.kind === "taken") return offered;
-    const { at, awaited, poked } = offered.row;
+    this.announceAppended(offer, offered.row);
+    return {
+      kind: "appended",
+      row: { number: offer.number, at: offered.row.at, nonce: offer.nonce, entries: readEntries(row.payload) },
+    };
+  }
+
+  /** Tells whoever has to hear of a row that is in: who waits for the end, the owner, the parent, who may take it up. */
+  announceAppended(offer: Offer, { at, awaited, poked, woken }: AppendedRow): void {
     const { key, tenant = "", runId } = offer.header;
     if (awaited) this.#announce({ kind: "ended", tenant, runId });
     if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
-    if (offer.projection?.claim === "free" && offer.projection.dueAt <= at) this.#announce({ kind: "ready" });
-    return {
-      kind: "appended",
-      row: { number: offer.number, at, nonce: offer.nonce, entries: readEntries(row.payload) },
-    };
+    if (woken?.worker !== undefined) this.#announce({ kind: "poked", key: woken.run, worker: woken.worker });
+    const due = offer.projection?.claim === "free" && offer.projection.dueAt <= at;
+    if (due || (woken !== undefined && woken.worker === undefined)) this.#announce({ kind: "ready" });
   }
 
   async #offer(row: NewRow, runId: string): Promise<Offered> {
@@ -248,6 +260,7 @@ export class PgJournal implements Journal {
       priority: start.priority,
       ...(start.attributes === undefined ? {} : { attributes: JSON.stringify(start.attributes) }),
       ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
+      ...(start.parent === undefined ? {} : { parent: start.parent }),
     };
   }
 
@@ -274,7 +287,7 @@ export class PgJournal implements Journal {
 /** A claimed run's header, its shape being one that the claimer registered. */
 export function headerOf(run: RunRow, shape: Shape): RunHeader {
   const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
-  const of = tenant === "" ? {} : { tenant };
+  const of = { ...(tenant === "" ? {} : { tenant }), ...(run.parent === undefined ? {} : { parent: run.parent }) };
   const input = unpackValue(run.input);
   const found = run.attributes === undefined ? {} : { attributes: readAttributes(run.attributes) };
   return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, ...found, createdAt, startAt };

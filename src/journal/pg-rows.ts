@@ -96,11 +96,11 @@ export function newRowOf(offer: Offer) {
     format: entriesFormat,
     payload: writeEntries(entries),
     ...rowFacts(entries),
-    ...(projection === undefined ? {} : { change: changeOf(projection, entries) }),
+    ...(projection === undefined ? {} : { change: changeOf(projection, entries, header.parent) }),
   };
 }
 
-function changeOf(projection: Projection, entries: readonly Entry[]) {
+function changeOf(projection: Projection, entries: readonly Entry[], parent: string | undefined) {
   const taken = entries.findLast((entry) => entry.kind === "taken_up");
   const finished = entries.findLast((entry) => entry.kind === "finished");
   const failed = entries.findLast((entry) => entry.kind === "step_failed" || entry.kind === "compensation_failed");
@@ -114,6 +114,7 @@ function changeOf(projection: Projection, entries: readonly Entry[]) {
     owed: projection.owed,
     ...(projection.owner === undefined ? {} : { owner: projection.owner }),
     ...(taken === undefined ? {} : { ownerWorker: taken.worker }),
+    ...(parent === undefined || projection.claim !== "ended" ? {} : { parent }),
     ...(finished?.output === undefined ? {} : { output: packValue(finished.output) }),
     ...(finished === undefined || failed === undefined ? {} : { error: JSON.stringify(failed.error) }),
   };

@@ -137,13 +137,13 @@ const claim = (state: 0 | 4, ofTenants: boolean): Statement => {
     on conflict do nothing
     returning run, number, nonce, writer, payload, at
   ), u as (
-    update ${schema}.runs r set state = 2, owner = i.writer, owner_worker = $5::bigint, poke = 0,
+    update ${schema}.runs r set state = 2, owner = i.writer, owner_worker = $5::bigint, poke = 0, child_ended = false,
       status = case when r.status in ('pending', 'waiting') then 'running' else r.status end
     from i where r.id = i.run
     returning ${runColumns("r")}, ${micros("r.rank")} as rank, i.writer::text as token, i.nonce::text as nonce,
       i.number::text as number, i.payload::text as payload, ${millis("i.at")} as at
   )
-  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes,
+  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes, parent,
     created_at, start_at, rank, token, nonce, number, payload, at from u order by rank::bigint`;
 };
 

@@ -53,6 +53,8 @@ export interface RunChange {
   readonly output?: StoredText;
   /** JSON text. */
   readonly error?: string;
+  /** Of a run that ends with it: the run whose child it is. */
+  readonly parent?: string;
 }
 
 /** An append that is in. */
@@ -64,27 +66,49 @@ export interface AppendedRow {
   readonly awaited: boolean;
   /** The worker that drives the run, when somebody else wrote this. */
   readonly poked?: string;
+  /** The run that was waiting for this one's end, and the worker that drives it, if one does. */
+  readonly woken?: { readonly run: string; readonly worker?: string };
 }
 
 const rowColumns = "run, number, kind, step, format, payload, writer, nonce, only_last, loss, at";
 
-/** `change` is the alias that has the change's columns and `at`; the run's row is `r`. */
-const setFromChange = (change: string): string => `
+/**
+ * `change` is the alias that has the change's columns and `at`; the run's row is `r`. `childEnds`: whether a child of the run
+ * ends in this very statement. Whoever parks a run one of whose children ended meanwhile finds it due at once.
+ */
+const setFromChange = (change: string, childEnds: string): string => {
+  const woken = `(${change}.claim = 'free' and ${change}.crashes < 2 and (r.child_ended or ${childEnds}))`;
+  const dueAt = `case when ${woken} then ${change}.at else ${instant(`${change}.due_at`)} end`;
+  return `
     status = ${change}.status,
     state = case ${change}.claim when 'ended' then 3 when 'owned' then 2
-      else case when ${instant(`${change}.due_at`)} > ${change}.at then 1 when ${change}.crashes >= 2 then 4 else 0 end end,
-    due_at = ${instant(`${change}.due_at`)},
-    rank = ${instant(`${change}.due_at`)} - r.priority * interval '1 second',
+      else case when ${dueAt} > ${change}.at then 1 when ${change}.crashes >= 2 then 4 else 0 end end,
+    due_at = ${dueAt},
+    rank = ${dueAt} - r.priority * interval '1 second',
+    child_ended = ${childEnds}
+      or (r.child_ended and (${change}.owner is null or ${change}.owner is not distinct from r.owner)),
     owner_worker = case when ${change}.owner is null then null
       when ${change}.owner = r.owner then r.owner_worker else ${change}.owner_worker end,
     poke = case when ${change}.owner is null or r.owner is distinct from ${change}.owner then 0
-      when ${change}.writer <> r.owner then r.poke + 1 else r.poke end,
+      when ${change}.writer <> r.owner or ${childEnds} then r.poke + 1 else r.poke end,
     owner = ${change}.owner,
     crashes = ${change}.crashes,
     cancel_requested_at = coalesce(r.cancel_requested_at, case when ${change}.cancel_requested then ${change}.at end),
     cancel_refused_at = coalesce(r.cancel_refused_at, case when ${change}.cancel_refused then ${change}.at end),
     output = ${change}.output, output_format = ${change}.output_format, error = ${change}.error, owed = ${change}.owed,
     ended_at = case when ${change}.claim = 'ended' then ${change}.at end`;
+};
+
+/**
+ * What a child's end does to the row of its parent `r`: a parked one is due now, whoever drives it is told, and whoever is
+ * about to park it will see. `at` is the child's. A suspect keeps its delay, and looks when that is over.
+ */
+const setByChild = (at: string): string => `
+    child_ended = true,
+    due_at = case when r.state = 1 and r.crashes < 2 then ${at} else r.due_at end,
+    rank = case when r.state = 1 and r.crashes < 2 then ${at} - r.priority * interval '1 second' else r.rank end,
+    state = case when r.state = 1 and r.crashes < 2 then 0 else r.state end,
+    poke = case when r.state = 2 then r.poke + 1 else r.poke end`;
 
 /** What a changed run's row tells: whether its end is awaited, and whose it is when another wrote. */
 const toldByRun = `(r.awaited and r.state = 3)::text as awaited,
@@ -108,11 +132,12 @@ const appendPlain: Statement = (schema) => `
  */
 const appendWithChange: Statement = (schema) => `
   with t as materialized (select set_config('lock_timeout', $12::text, true)),
-  l as materialized (select r.id from t, ${schema}.runs r where r.id = $1::bigint for update of r),
-  i as (
+  l as materialized (
+    select r.id from t, ${schema}.runs r where r.id = any(array[$1::bigint, $25::bigint]) order by r.id for update of r
+  ), i as (
     insert into ${schema}.journal (${rowColumns})
     select l.id, $2::integer, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::boolean,
-      ${clockOr("$11")} from l
+      ${clockOr("$11")} from l where l.id = $1::bigint
     on conflict do nothing
     returning run, nonce, at
   ), o as (
@@ -122,27 +147,34 @@ const appendWithChange: Statement = (schema) => `
       $24::text as owed
     from i
   ), u as (
-    update ${schema}.runs r set ${setFromChange("o")} from o where r.id = o.run
+    update ${schema}.runs r set ${setFromChange("o", "false")} from o where r.id = o.run
     returning r.id, ${toldByRun}
+  ), p as (
+    update ${schema}.runs r set ${setByChild("o.at")} from o where r.id = $25::bigint
+    returning r.id, case when r.state = 2 then r.owner_worker end as worker
   )
-  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked from i join u on u.id = i.run`;
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked, p.id::text as woken, p.worker::text as woken_worker
+  from i join u on u.id = i.run left join p on true`;
 
 /**
  * Appends of several runs, each taken or refused whole. All run rows are locked first, in id order, then the inserts go
  * sorted: two batches, or a batch and anything else, can't wait for each other in a circle. What comes back is matched by
- * nonce, for two offers of one number may be in one batch. One number a run, or its row would show the older one.
+ * nonce, for two offers of one number may be in one batch. One number a run, or its row would show the older one. The parents
+ * of runs that end are locked with them; one that is itself in the batch has both changes in one update.
  */
 const appendBatch: Statement = (schema) => `
   with t as materialized (select set_config('lock_timeout', $12::text, true)),
   o as materialized (
     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
       $8::text[], $9::text[], $10::boolean[], $13::text[], $14::text[], $15::double precision[], $16::text[],
-      $17::bigint[], $18::smallint[], $19::boolean[], $20::boolean[], $21::text[], $22::text[], $23::text[], $24::text[])
+      $17::bigint[], $18::smallint[], $19::boolean[], $20::boolean[], $21::text[], $22::text[], $23::text[], $24::text[],
+      $25::bigint[])
       as o(run, number, kind, step, format, payload, writer, nonce, only_last, loss, status, claim, due_at, owner,
-        owner_worker, crashes, cancel_requested, cancel_refused, output, output_format, error, owed)
+        owner_worker, crashes, cancel_requested, cancel_refused, output, output_format, error, owed, parent)
   ), l as materialized (
     select r.id from t, ${schema}.runs r
-    where r.id = any(array(select run from o where status is not null)) order by r.id for update of r
+    where r.id = any(array(select run from o where status is not null union select parent from o where parent is not null))
+    order by r.id for update of r
   ), i as (
     insert into ${schema}.journal (${rowColumns})
     select o.run, o.number, o.kind, o.step, o.format, o.payload, o.writer, o.nonce, o.only_last, o.loss,
@@ -154,11 +186,17 @@ const appendBatch: Statement = (schema) => `
     returning run, nonce, at
   ), c as (
     select i.at, o.* from i join o on o.run = i.run and o.nonce = i.nonce where o.status is not null
+  ), e as materialized (
+    select c.parent, max(c.at) as at from c where c.parent is not null group by c.parent
   ), u as (
-    update ${schema}.runs r set ${setFromChange("c")} from c where r.id = c.run
+    update ${schema}.runs r set ${setFromChange("c", "r.id in (select parent from e)")} from c where r.id = c.run
     returning r.id, ${toldByRun}
+  ), p as (
+    update ${schema}.runs r set ${setByChild("e.at")} from e where r.id = e.parent and r.id not in (select run from c)
+    returning r.id, case when r.state = 2 then r.owner_worker end as worker
   )
-  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked from i left join u on u.id = i.run`;
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked, p.id::text as woken, p.worker::text as woken_worker
+  from i left join u on u.id = i.run left join c on c.run = i.run left join p on p.id = c.parent`;
 
 function rowValues(row: NewRow): (string | number | boolean | null)[] {
   return [
@@ -176,7 +214,7 @@ function rowValues(row: NewRow): (string | number | boolean | null)[] {
 }
 
 function changeValues(change: RunChange | undefined): (string | number | boolean | null)[] {
-  if (change === undefined) return Array(12).fill(null);
+  if (change === undefined) return Array(13).fill(null);
   return [
     change.status,
     change.claim,
@@ -190,6 +228,7 @@ function changeValues(change: RunChange | undefined): (string | number | boolean
     change.output?.format ?? null,
     change.error ?? null,
     change.owed.length === 0 ? null : JSON.stringify(change.owed),
+    change.parent ?? null,
   ];
 }
 
@@ -228,10 +267,13 @@ export async function appendRows(
 
 export function readAppended(row: SqlRow): AppendedRow {
   const poked = optionalText(row, "poked");
+  const woken = optionalText(row, "woken");
+  const worker = optionalText(row, "woken_worker");
   return {
     nonce: textOf(row, "nonce"),
     at: numberOf(row, "at"),
     awaited: row.awaited === "true",
     ...(poked === undefined ? {} : { poked }),
+    ...(woken === undefined ? {} : { woken: { run: woken, ...(worker === undefined ? {} : { worker }) } }),
   };
 }

@@ -81,6 +81,8 @@ export const expectedObjects = {
       "owed",
       "awaited",
       "ended_at",
+      "parent",
+      "child_ended",
     ],
     journal: ["run", "number", "kind", "step", "format", "payload", "writer", "nonce", "at", "only_last", "loss"],
     workers: ["id", "host", "pid", "registered", "started_at", "beat_at", "lease_until", "suspected_at", "dead_at"],

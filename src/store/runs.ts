@@ -34,6 +34,8 @@ export interface NewRun {
   readonly priority: number;
   /** A JSON object that runs can be found by. */
   readonly attributes?: string;
+  /** The internal id of the run whose child this is. */
+  readonly parent?: string;
 }
 
 /** What a start recorded; never changes. */
@@ -52,6 +54,8 @@ export interface RunRow {
   readonly priority: number;
   /** A JSON object. */
   readonly attributes?: string;
+  /** The internal id of the run whose child this is. */
+  readonly parent?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }
@@ -70,11 +74,13 @@ export const runColumns = (runs: string): string => `${runs}.id::text as key, ${
   ${runs}.run_id::text as run_id, ${runs}.saga::text as saga, ${runs}.version::text as version,
   ${runs}.shape_hash::text as shape_hash, ${runs}.input::text as input, ${runs}.input_format::text as input_format,
   ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority, ${runs}.attributes::text as attributes,
+  ${runs}.parent::text as parent,
   ${millis(`${runs}.created_at`)} as created_at, ${millis(`${runs}.start_at`)} as start_at`;
 
 export function readRun(row: SqlRow): RunRow {
   const shape = optionalText(row, "shape");
   const attributes = optionalText(row, "attributes");
+  const parent = optionalText(row, "parent");
   return {
     key: textOf(row, "key"),
     tenant: textOf(row, "tenant"),
@@ -89,11 +95,12 @@ export function readRun(row: SqlRow): RunRow {
     startAt: numberOf(row, "start_at"),
     ...(shape === undefined ? {} : { shape }),
     ...(attributes === undefined ? {} : { attributes }),
+    ...(parent === undefined ? {} : { parent }),
   };
 }
 
 const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash, r.input, r.input_format, r.input_digest,
-  r.priority, r.attributes, r.created_at, r.start_at`;
+  r.priority, r.attributes, r.parent, r.created_at, r.start_at`;
 
 export const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
   start_at, created_at, due_at, rank`;
@@ -113,8 +120,8 @@ const newRunTimes = `from (select ${clockOr("$12")} as now) t,
  * row back. Their next statement reads the winner's (READ COMMITTED).
  */
 const insertRun: Statement = (schema) => `
-  insert into ${schema}.runs as r (${newRunColumns}, status, state)
-  ${newRunSource}, 'pending', ${stateOfNew}
+  insert into ${schema}.runs as r (${newRunColumns}, status, state, parent)
+  ${newRunSource}, 'pending', ${stateOfNew}, $13::bigint
   ${newRunTimes}
   on conflict (tenant, run_id) do nothing
   returning ${runColumns("r")}`;
@@ -168,7 +175,7 @@ export async function startRun(
   run: NewRun,
   now: number | null,
 ): Promise<{ readonly run: RunRow; readonly created: boolean }> {
-  const [added] = await runner.run(insertRun, startValues(run, now));
+  const [added] = await runner.run(insertRun, [...startValues(run, now), run.parent ?? null]);
   if (added !== undefined) return { run: readRun(added), created: true };
   const existing = await findRunById(runner, run.tenant, run.runId);
   // Between the two statements it was pruned, or the transaction that inserted it was undone after all.

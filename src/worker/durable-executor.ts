@@ -149,16 +149,20 @@ class DurableHooks implements ExecutorHooks {
         options: parsed.worker,
         driving: {
           journal: this.#journal,
-          transactions: transactionsOn(database),
+          transactions: transactionsOn(database, this.#journal),
           clock,
           chance,
           logger,
           performTools: { clock, logger, encode, decode, ...(classifyError === undefined ? {} : { classifyError }) },
           children: new Children({
             // The journal itself announces what others must hear of.
-            operating: { journal: this.#journal, nonce: () => chance.id(), written: () => {} },
+            operatingFor: ({ tenant = "" }) => ({
+              journal: this.#journal.of(tenant),
+              nonce: () => chance.id(),
+              written: () => {},
+            }),
             values: this.#values,
-            begin: (start) => this.#journal.start(start),
+            begin: (start, { tenant = "" }) => this.#journal.of(tenant).start(start),
           }),
         },
         listen: onDatabase,

@@ -1,14 +1,14 @@
 // TRANSACTIONAL STEPS on the store: maps the executor's offers to rows and back (design 1.10).
 
 import type { Transactions } from "../executor/transactions.js";
-import { newRowOf, readRow } from "../journal/pg-journal.js";
+import { newRowOf, type PgJournal, readRow } from "../journal/pg-journal.js";
 import type { Database } from "../store/db.js";
 import { openStepTransaction } from "../store/transaction.js";
 
 /** Idling a little longer than the attempt may take is the body's right; beyond that the server ends the transaction. */
 const spareMs = 1_000;
 
-export function transactionsOn(database: Database): Transactions {
+export function transactionsOn(database: Database, journal: PgJournal): Transactions {
   return {
     async begin({ idleMs }) {
       const open = await openStepTransaction(database, idleMs + spareMs);
@@ -27,6 +27,7 @@ export function transactionsOn(database: Database): Transactions {
           });
           switch (end.kind) {
             case "committed":
+              journal.announceAppended(offer, end.appended);
               return { kind: "committed", row: readRow({ ...end.written, at: end.appended.at }, runId) };
             case "void":
               return { kind: "void" };

@@ -4,6 +4,7 @@ import { attempts } from "./attempts.js";
 import { attributes } from "./attributes.js";
 import type { MakeExecutor } from "./bench.js";
 import { cancelling } from "./cancel.js";
+import { children } from "./children.js";
 import { closing } from "./closing.js";
 import { compensations } from "./compensations.js";
 import { deadlines } from "./deadline.js";
@@ -19,6 +20,8 @@ import { resolving } from "./resolve.js";
 import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
+import { sideBySide } from "./side-by-side.js";
+import { sleeping } from "./sleeping.js";
 import { starting } from "./starting.js";
 import { startingMany } from "./starting-many.js";
 import { stoppingWhatRuns } from "./stopping-what-runs.js";
@@ -28,6 +31,7 @@ const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
   ...[starting, startingMany, handles, cancelling, stoppingWhatRuns, races],
+  ...[sleeping, sideBySide, children],
   ...[attributes, looking, retryingByHand, resolving, closing],
 ];
 
