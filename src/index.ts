@@ -73,6 +73,8 @@ export type {
   RunSummary,
   RunView,
   SagaExecutor,
+  SendOptions,
+  SignalAnswer,
   StartManyOptions,
   StartOptions,
   WaitOptions,

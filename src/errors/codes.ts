@@ -160,6 +160,14 @@ export const errorFamilies: readonly ErrorFamily[] = [
           "The step's `policy` refused the attempt before its body was called: an open circuit, a full bulkhead.",
         remedy: "Nothing; it is tried again, and no attempt is used up.",
       },
+      "child.failed": {
+        meaning: "The child of a step did not complete; its own error is the cause.",
+        remedy: "Look at the child's run. After the pivot finish it there, then retry the parent.",
+      },
+      "signal.timed_out": {
+        meaning: "No signal came within the time that the step allows, and the step says that this fails the saga.",
+        remedy: 'Nothing, or send it sooner. With `onTimeout: "give"` the saga can branch instead.',
+      },
       "step.crash_loop": {
         meaning: "The step took its process down too often in a row (`maxCrashes`, 5).",
         remedy: "Look at the workers' logs at those times: memory, native code, `process.exit`. Then `retry`.",

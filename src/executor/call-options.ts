@@ -8,7 +8,7 @@ import type {
   CloseOptions,
   ListOptions,
   ResolveOptions,
-  SignalOptions,
+  SendOptions,
   StartManyOptions,
   StartOptions,
 } from "./executor.js";
@@ -106,7 +106,7 @@ export function parseOperator(verb: "requestCancel" | "retry", operator: unknown
 }
 
 /** @throws OptionsInvalidError */
-export function parseSignal(name: unknown, options: SignalOptions): { readonly dedupeKey?: string } {
+export function parseSignal(name: unknown, options: SendOptions): { readonly dedupeKey?: string } {
   if (!isName(name))
     throw new OptionsInvalidError("signal", [{ at: "signal", fault: "must be its name: 1 to 500 characters" }]);
   const { dedupeKey } = parseOptions("signal", schemas.signal, options);

@@ -44,7 +44,7 @@ export interface CancelAnswer {
   readonly status?: EndStatus;
 }
 
-export interface SignalOptions {
+export interface SendOptions {
   /** 1 to 500 characters: a second signal of that name with the same key is a `duplicate`, and changes nothing. */
   readonly dedupeKey?: string;
 }
@@ -174,7 +174,7 @@ export interface SagaExecutor extends AsyncDisposable {
    * Sends a signal: it waits in line, first in, first consumed, until the run waits for it; also before the run has begun.
    * @throws SignalInvalidError, UsageError `signal.unknown`, SerializationError, PayloadTooLargeError; nothing was sent
    */
-  signal(runId: string, signal: string, payload?: unknown, options?: SignalOptions): Promise<SignalAnswer>;
+  signal(runId: string, signal: string, payload?: unknown, options?: SendOptions): Promise<SignalAnswer>;
   get(runId: string): Promise<RunView | undefined>;
   /** @throws RunNotFoundError */
   history(runId: string): Promise<readonly HistoryEntry[]>;

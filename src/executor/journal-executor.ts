@@ -28,8 +28,8 @@ import type {
   RunPage,
   RunView,
   SagaExecutor,
+  SendOptions,
   SignalAnswer,
-  SignalOptions,
   StartManyOptions,
   StartOptions,
 } from "./executor.js";
@@ -170,7 +170,7 @@ export class JournalExecutor implements SagaExecutor {
     return requestCancel(this.#operating, runId, parseOperator("requestCancel", operator));
   }
 
-  async signal(runId: string, signal: string, payload?: unknown, options: SignalOptions = {}): Promise<SignalAnswer> {
+  async signal(runId: string, signal: string, payload?: unknown, options: SendOptions = {}): Promise<SignalAnswer> {
     const sent = { runId, signal, payload, ...parseSignal(signal, options) };
     return (await sendSignal({ ...this.#parts, operating: this.#operating }, sent)) ?? { verdict: "not_found" };
   }
