@@ -19,6 +19,7 @@ export type {
   Transaction,
   UndoToolsBase,
 } from "./definition/saga.js";
+export type { DeclaredSchedule, ScheduleInput, SchedulePolicies, ScheduleTiming } from "./definition/schedules.js";
 export type { Shape, StepKind, StepShape } from "./definition/shape.js";
 export { named, pivot, step } from "./definition/step.js";
 export type { StepTools, Undo } from "./definition/step-options.js";
@@ -73,8 +74,12 @@ export type {
 export type { RunHandle } from "./executor/handle.js";
 export { inProcessExecutor } from "./executor/in-process-executor.js";
 export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
+export type { PutSchedule, Schedules, ScheduleView } from "./executor/schedules.js";
 export type { Codec } from "./journal/codec.js";
 export { isUndecodable, type Undecodable } from "./journal/codec.js";
+// Schedules
+export { type Firing, firingOf } from "./schedules/firing-id.js";
+export { type NextFiringsOptions, nextFirings } from "./schedules/next-firings.js";
 export { type DurableExecutor, durableExecutor } from "./worker/durable-executor.js";
 export type { DurableOptions, WorkerOptions } from "./worker/options.js";
 export type { WorkerHealth } from "./worker/worker.js";

@@ -5,6 +5,7 @@ import type { RunStatus } from "../core/projection.js";
 import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import type { Duration } from "../definition/duration.js";
 import type { RunHandle, WaitOptions } from "./handle.js";
+import type { Schedules } from "./schedules.js";
 
 export type { RunOutcome, WaitOptions } from "./handle.js";
 
@@ -126,6 +127,7 @@ export interface CloseOptions {
 
 /** Runs sagas. See each method; all verbs but `start` and `execute` work from shape and journal alone. */
 export interface SagaExecutor extends AsyncDisposable {
+  readonly schedules: Schedules;
   start<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions): Promise<RunHandle<OutputOf<S>>>;
   /** `start` and `result` in one; begins here and now if a slot is free. */
   execute<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions & WaitOptions): Promise<OutputOf<S>>;

@@ -18,6 +18,7 @@ import { resolving } from "./resolve.js";
 import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
+import { scheduling } from "./schedules.js";
 import { starting } from "./starting.js";
 import { stoppingWhatRuns } from "./stopping-what-runs.js";
 import { values } from "./values.js";
@@ -26,7 +27,7 @@ const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
   ...[starting, handles, cancelling, stoppingWhatRuns, races],
-  ...[looking, retryingByHand, resolving, closing],
+  ...[looking, retryingByHand, resolving, closing, scheduling],
 ];
 
 export function executorSuite(make: MakeExecutor): void {
