@@ -1,7 +1,15 @@
 // Schedules on Postgres: who fires when several would, what a firing leaves behind when it fails, what a restart and a
 // deploy move, and whose they are.
 
-import { type DurableOptions, defineSaga, durableExecutor, firingOf, type SagaExecutor, step } from "rubicon-saga";
+import {
+  type DurableExecutor,
+  type DurableOptions,
+  defineSaga,
+  durableExecutor,
+  firingOf,
+  type SagaExecutor,
+  step,
+} from "rubicon-saga";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { fireDue } from "../../src/executor/firing.js";
@@ -37,12 +45,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-function open(options: Partial<DurableOptions> = {}): Promise<SagaExecutor> {
+function open(options: Partial<DurableOptions> = {}): Promise<DurableExecutor> {
   return durableExecutor({ sagas: [report], database: database.url, ...options });
 }
 
 /** A worker until the end of the test. */
-async function worker(options: Partial<DurableOptions> = {}): Promise<SagaExecutor> {
+async function worker(options: Partial<DurableOptions> = {}): Promise<DurableExecutor> {
   const executor = await open({ worker: { poll: "100ms" }, ...options });
   onTestFinished(() => executor.close({ grace: 0 }));
   return executor;
@@ -177,7 +185,7 @@ describe("a firing", () => {
     expect(await runIds()).toHaveLength(1);
   });
 
-  test("keeps an input that a column of text can't hold as it is", async () => {
+  test("keeps an input whose codec makes a text of it that no column can hold", async () => {
     const seen: unknown[] = [];
     const odd = defineSaga({
       name: "odd",
@@ -187,17 +195,24 @@ describe("a firing", () => {
         step({ name: "see", nothingToUndo: true, run: async ({ text }: { text: string }) => void seen.push(text) }),
       ],
     });
-    const executor = await worker({ sagas: [odd] });
-    await executor.schedules.put({ id: "s", target: odd, input: { text: "\0\ud800" }, every: "1h" });
-    expect((await executor.schedules.get("s"))!.input).toEqual({ text: "\0\ud800" });
+    const codec = {
+      format: "odd",
+      encode: (text: string) => `\0${text}\ud800`,
+      decode: (text: string) => text.slice(1, -1),
+    };
+    const executor = await worker({ sagas: [odd], codec });
+    await executor.schedules.put({ id: "s", target: odd, input: { text: "secret" }, every: "1h" });
+    expect((await executor.schedules.get("s"))!.input).toEqual({ text: "secret" });
+    expect((await client.schedules.get("s"))!.input).toMatchObject({ format: "odd" });
     await (await executor.schedules.trigger("s")).outcome();
-    expect(seen).toEqual(["\0\ud800"]);
+    expect(seen).toEqual(["secret"]);
   });
 });
 
 describe("a client without a worker", () => {
   test("puts, pauses, resumes and fires; a worker that sleeps until later hears of it", async () => {
-    await worker({ sagas: [report], worker: { poll: "1h" } });
+    const sleeper = await worker({ worker: { poll: "1h" } });
+    await until("it has looked, and sleeps", () => sleeper.health!.ticks.schedules !== undefined);
     const { id } = await client.schedules.put({ id: "s", target: report, every: "1s" });
     await until("it fired", () => calls.length >= 1, 4_000);
     await client.schedules.pause(id);

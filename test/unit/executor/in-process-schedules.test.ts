@@ -71,6 +71,14 @@ test("a wall clock that is set forward is noticed within a minute", async () => 
   expect(calls).toHaveLength(1);
 });
 
+test("a paused one is not fired when another one's timer rings", async () => {
+  const { executor, clock } = setUp("2026-01-01T00:00:00Z");
+  for (const id of ["paused", "other"]) await executor.schedules.put({ id, target: report, every: "1m" });
+  await executor.schedules.pause("paused");
+  await clock.pass(minute);
+  expect(calls.map((runId) => firingOf(runId)!.schedule)).toEqual(["other"]);
+});
+
 test("closed, it fires no more and leaves no timer", async () => {
   const { executor, clock } = setUp("2026-01-01T00:00:00Z");
   await executor.schedules.put({ id: "s", target: report, every: "1s" });
