@@ -34,8 +34,9 @@ module.exports = {
       from: { path: "^src/journal/", pathNot: "^src/journal/pg-journal\\.ts$" },
       to: { path: "^src/store/" },
     },
-    room("executor", src("errors/", "platform/", "definition/", "core/", "journal/")),
-    room("worker", src("errors/", "platform/", "definition/", "core/", "journal/", "store/", "executor/")),
+    room("schedules", src("errors/", "definition/")),
+    room("executor", src("errors/", "platform/", "definition/", "core/", "journal/", "schedules/")),
+    room("worker", src("errors/", "platform/", "definition/", "core/", "journal/", "store/", "executor/", "schedules/")),
     room("cli", src("errors/", "platform/", "index\\.ts$", "core/(rules|timeline)\\.ts$", "store/").concat("^sagas/")),
     {
       name: "sagas-use-the-public-door",
@@ -46,12 +47,13 @@ module.exports = {
     {
       name: "pure-rooms-touch-no-node",
       severity: "error",
-      from: { path: "^src/(core|definition)/" },
+      from: { path: "^src/(core|definition|schedules)/" },
       to: { dependencyTypes: ["core"] },
     },
     oneImporter("pg", "^src/store/db\\.ts$"),
     oneImporter("cockatiel", "^$"),
     oneImporter("p-retry", "^src/store/retry\\.ts$"),
+    oneImporter("croner", "^src/schedules/cron\\.ts$"),
     oneImporter("devalue", "^src/journal/codec\\.ts$"),
   ],
   options: {

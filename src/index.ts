@@ -22,6 +22,7 @@ export type {
   Transaction,
   UndoToolsBase,
 } from "./definition/saga.js";
+export type { DeclaredSchedule, ScheduleInput, SchedulePolicies, ScheduleTiming } from "./definition/schedules.js";
 export type { ElementKind, Shape, StepKind, StepShape } from "./definition/shape.js";
 export { type SleepOptions, sleep } from "./definition/sleep.js";
 export { named, pivot, step } from "./definition/step.js";
@@ -82,8 +83,12 @@ export type {
 export type { RunHandle } from "./executor/handle.js";
 export { inProcessExecutor } from "./executor/in-process-executor.js";
 export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
+export type { PutSchedule, Schedules, ScheduleView } from "./executor/schedules.js";
 export type { Codec } from "./journal/codec.js";
 export { isUndecodable, type Undecodable } from "./journal/codec.js";
+// Schedules
+export { type Firing, firingOf } from "./schedules/firing-id.js";
+export { type NextFiringsOptions, nextFirings } from "./schedules/next-firings.js";
 export { type DurableExecutor, durableExecutor } from "./worker/durable-executor.js";
 export type { DurableOptions, WorkerOptions } from "./worker/options.js";
 export type { WorkerHealth } from "./worker/worker.js";

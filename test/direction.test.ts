@@ -30,7 +30,7 @@ describe("direction", () => {
     expect(violations).toEqual([]);
   });
 
-  test.each(["core", "definition"])("%s is synchronous and reads no clock, chance or process", (room) => {
+  test.each(["core", "definition", "schedules"])("%s is synchronous and reads no clock, chance or process", (room) => {
     const folder = join("src", room);
     const found = readdirSync(folder).flatMap((file) => {
       const code = readFileSync(join(folder, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");

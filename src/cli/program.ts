@@ -9,6 +9,7 @@ import { embeddedUrl, stopEmbeddedServer } from "./commands/embedded.js";
 import { migrate } from "./commands/migrate.js";
 import { resolve, retry, stop } from "./commands/operate.js";
 import { runs, statuses } from "./commands/runs.js";
+import { listSchedules, pauseSchedule, removeSchedule, resumeSchedule, triggerSchedule } from "./commands/schedules.js";
 import { show } from "./commands/show.js";
 import { worker } from "./commands/worker.js";
 import { demo } from "./demo/demo.js";
@@ -102,6 +103,21 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     .option("--output <json>", "with --as done: what the step would have given")
     .option("--note <text>", "how it was found out")
     .action(run(resolve));
+  const schedules = root.command("schedules").description("list schedules; see below for what can be done to one");
+  schedules.action(run(listSchedules));
+  schedules.command("pause <schedule>").description("it does not fire until it is resumed").action(run(pauseSchedule));
+  schedules
+    .command("resume <schedule>")
+    .description("it goes on from now: what fell due meanwhile is not fired")
+    .action(run(resumeSchedule));
+  schedules
+    .command("trigger <schedule>")
+    .description("fire it now, once, paused or not; its next firing stays")
+    .action(run(triggerSchedule));
+  schedules
+    .command("remove <schedule>")
+    .description("remove it; runs that it started go on. One that a saga declares comes back with the next worker")
+    .action(run(removeSchedule));
   root
     .command("diagram <file>")
     .description("draw the sagas that a file exports, with the line of the pivot")

@@ -13,6 +13,7 @@ import { nameFault } from "./names.js";
 import { shownValue } from "./option-faults.js";
 import { OptionReader } from "./option-reader.js";
 import type { SagaDefinition, StepDefinition } from "./saga.js";
+import { type DeclaredSchedule, readSchedules } from "./schedules.js";
 import { shapeOf } from "./shape-of.js";
 import type { Absent, IsAbsent } from "./step-options.js";
 
@@ -47,6 +48,8 @@ export interface SagaOptions<Steps extends readonly unknown[], Schema extends St
   readonly maxDuration?: Duration | undefined;
   /** The saga's own output, a pure function of the whole context. Default: the outputs of all steps, merged. */
   readonly output?: ((context: Merged<FinalContext<Steps, InputContext<Schema>>>) => Output) | undefined;
+  /** Put when a worker that has the saga starts; one that did not change keeps its next firing. Checked there. */
+  readonly schedules?: readonly DeclaredSchedule<InputFor<Schema>>[] | undefined;
 }
 
 type CheckedInput<Schema> = [NotPlain<InputContext<Schema>>] extends [never]
@@ -81,6 +84,7 @@ export function defineSaga<
     "steps",
     "maxDuration",
     "output",
+    "schedules",
   ]);
   const name = read.name("name", read.value("name"), nameFault);
   const version = readVersion(read);
@@ -88,6 +92,7 @@ export function defineSaga<
   const output = read.function<SagaDefinition["output"]>("output");
   const maxDurationMs = read.duration("maxDuration", { positive: true });
   const steps = readSteps(read);
+  const schedules = readSchedules(read);
   if (read.faults.length > 0) throw new SagaInvalidError(name || "(no valid name)", read.faults);
   return markSaga({
     name,
@@ -97,6 +102,7 @@ export function defineSaga<
     ...(input === undefined ? {} : { input }),
     ...(output === undefined ? {} : { output }),
     ...(maxDurationMs === undefined ? {} : { maxDurationMs }),
+    ...(schedules === undefined ? {} : { schedules }),
   });
 }
 

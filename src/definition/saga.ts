@@ -130,4 +130,6 @@ export interface SagaDefinition {
   readonly maxDurationMs?: number;
   /** The saga's own output; default: all outputs merged. */
   readonly output?: (context: any) => unknown;
+  /** As they were declared; the executor checks what they say. */
+  readonly schedules?: readonly object[];
 }

@@ -87,6 +87,10 @@ export const errorFamilies: readonly ErrorFamily[] = [
         meaning: "That step can't be settled that way, as the run stands.",
         remedy: "The message says why. Look at the run: `rubicon show ID`.",
       },
+      "schedule.not_found": {
+        meaning: "There is no such schedule, or it is another tenant's.",
+        remedy: "Look at the id: `rubicon schedules` lists them.",
+      },
       "cursor.invalid": {
         meaning: "A cursor was not given by a page of this list.",
         remedy: "Pass on what the page before gave, unchanged.",

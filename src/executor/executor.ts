@@ -6,6 +6,7 @@ import type { InputOf, OutputOf, Saga } from "../definition/define-saga.js";
 import type { Duration } from "../definition/duration.js";
 import type { Attributes } from "../journal/journal.js";
 import type { RunHandle, WaitOptions } from "./handle.js";
+import type { Schedules } from "./schedules.js";
 
 export type { Attributes } from "../journal/journal.js";
 export type { RunOutcome, WaitOptions } from "./handle.js";
@@ -155,6 +156,7 @@ export interface CloseOptions {
 
 /** Runs sagas. See each method; all verbs but `start` and `execute` work from shape and journal alone. */
 export interface SagaExecutor extends AsyncDisposable {
+  readonly schedules: Schedules;
   start<S extends Saga>(saga: S, input: InputOf<S>, options?: StartOptions): Promise<RunHandle<OutputOf<S>>>;
   /**
    * Starts a run for each of up to 100,000 inputs, in one transaction: all or none. Handles in the order of the inputs.

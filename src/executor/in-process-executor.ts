@@ -6,8 +6,11 @@ import { MemoryJournal } from "../journal/memory-journal.js";
 import type { SagaExecutor } from "./executor.js";
 import { InProcessDriver } from "./in-process-driver.js";
 import { JournalExecutor } from "./journal-executor.js";
+import { MemoryScheduleBook } from "./memory-schedule-book.js";
 import { type InProcessOptions, parseInProcessOptions, policyOptions } from "./options.js";
 import { Registry } from "./registry.js";
+import { readDeclared } from "./schedule-options.js";
+import { putDeclared } from "./scheduling.js";
 import { Waiters } from "./waiting.js";
 
 /**
@@ -43,5 +46,16 @@ export function inProcessExecutor(options: InProcessOptions): SagaExecutor {
     journal,
     values,
   });
-  return new JournalExecutor({ journal, registry, values, clock, chance, waiters, hooks });
+  const schedules = readDeclared(registry.all);
+  const book = new MemoryScheduleBook({
+    journal,
+    begin: (start) => hooks.begin(start, { soon: false }),
+    clock,
+    logger,
+  });
+  const declared = putDeclared(schedules, { book, values });
+  // Whoever uses schedules hears of it, too.
+  declared.catch((error: unknown) => logger.error({ err: error }, "a schedule that a saga declares could not be put"));
+  const parts = { journal, registry, values, clock, chance, waiters, hooks };
+  return new JournalExecutor({ ...parts, schedules: { book, declared, close: () => book.close() } });
 }

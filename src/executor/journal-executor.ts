@@ -40,6 +40,9 @@ import { foldRun, loadRun, type Operating, requestCancel, resolve, retry } from 
 import { outcomeOf } from "./outcome-of.js";
 import { whyUnreadable } from "./readable.js";
 import type { Registry } from "./registry.js";
+import type { ScheduleBook } from "./schedule-book.js";
+import type { Schedules } from "./schedules.js";
+import { Scheduling } from "./scheduling.js";
 import { settledOutput } from "./settled-output.js";
 import { sendSignal } from "./signalling.js";
 import { checkSameRun, prepareStart } from "./starting.js";
@@ -57,15 +60,28 @@ export interface ExecutorParts {
   readonly chance: Chance;
   readonly waiters: Waiters;
   readonly hooks: ExecutorHooks;
+  readonly schedules: {
+    readonly book: ScheduleBook;
+    readonly declared: Promise<void>;
+    /** No more firings. */
+    readonly close: () => Promise<void>;
+  };
 }
 
 export class JournalExecutor implements SagaExecutor {
   readonly #parts: ExecutorParts;
+  readonly schedules: Schedules;
   readonly #operating: Operating;
   #closing: Promise<void> | undefined;
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
+    this.schedules = new Scheduling({
+      ...parts,
+      ...parts.schedules,
+      open: () => this.#checkOpen(),
+      find: (runId) => this.find(runId),
+    });
     this.#operating = {
       journal: parts.journal,
       nonce: () => parts.chance.id(),
@@ -228,6 +244,7 @@ export class JournalExecutor implements SagaExecutor {
 
   async #close(graceMs: number): Promise<void> {
     try {
+      await this.#parts.schedules.close();
       await this.#parts.hooks.close(graceMs);
     } finally {
       this.#parts.waiters.close(

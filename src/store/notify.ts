@@ -10,6 +10,8 @@ import type { Statement } from "./sql.js";
 export type Notice =
   /** Some run may be claimed now. */
   | { readonly kind: "ready" }
+  /** Some schedule may fire sooner than it was known to. */
+  | { readonly kind: "scheduled" }
   /** A run ended for which somebody waits. */
   | { readonly kind: "ended"; readonly tenant: string; readonly runId: string }
   /** Somebody wrote to a run that `worker` drives. `key`: its internal id. */
@@ -24,26 +26,28 @@ export function channelOf(schemaName: string): string {
   return `rubicon_${sha256(schemaName).slice(0, 24)}`;
 }
 
-/** [ready, ended [tenant, run id], poked [key, worker]]. */
-type Wire = readonly [0 | 1, readonly (readonly [string, string])[], readonly (readonly [string, string])[]];
+/** [ready, ended [tenant, run id], poked [key, worker], scheduled]; the last one only where it is 1. */
+type Wire = readonly [0 | 1, readonly (readonly [string, string])[], readonly (readonly [string, string])[], 1?];
 
 /** Payloads for these notices, each under the limit. */
 export function payloadsOf(notices: readonly Notice[]): readonly string[] {
   const payloads: string[] = [];
   let ready: 0 | 1 = 0;
+  let scheduled: [1?] = [];
   let ended: [string, string][] = [];
   let poked: [string, string][] = [];
   let size = 0;
   const cut = () => {
-    if (ready === 1 || ended.length > 0 || poked.length > 0)
-      payloads.push(JSON.stringify([ready, ended, poked] satisfies Wire));
-    [ready, ended, poked, size] = [0, [], [], 0];
+    if (ready === 1 || ended.length > 0 || poked.length > 0 || scheduled.length > 0)
+      payloads.push(JSON.stringify([ready, ended, poked, ...scheduled] satisfies Wire));
+    [ready, ended, poked, scheduled, size] = [0, [], [], [], 0];
   };
   for (const notice of new Map(notices.map((each) => [JSON.stringify(each), each])).values()) {
     const cost = Buffer.byteLength(JSON.stringify(notice));
     if (size + cost > longestPayload) cut();
     size += cost;
     if (notice.kind === "ready") ready = 1;
+    else if (notice.kind === "scheduled") scheduled = [1];
     else if (notice.kind === "ended") ended.push([notice.tenant, notice.runId]);
     else poked.push([notice.key, notice.worker]);
   }
@@ -54,9 +58,10 @@ export function payloadsOf(notices: readonly Notice[]): readonly string[] {
 /** The notices of a payload; none for what another version wrote and this one can't read. */
 export function readPayload(payload: string): readonly Notice[] {
   try {
-    const [ready, ended, poked] = JSON.parse(payload) as Wire;
+    const [ready, ended, poked, scheduled] = JSON.parse(payload) as Wire;
     return [
       ...(ready === 1 ? [{ kind: "ready" } as const] : []),
+      ...(scheduled === 1 ? [{ kind: "scheduled" } as const] : []),
       ...ended.map(([tenant, runId]) => ({ kind: "ended", tenant, runId }) as const),
       ...poked.map(([key, worker]) => ({ kind: "poked", key, worker }) as const),
     ];

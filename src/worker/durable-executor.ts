@@ -11,6 +11,8 @@ import type { SagaExecutor, StartOptions } from "../executor/executor.js";
 import { type Availability, type ExecutorHooks, JournalExecutor } from "../executor/journal-executor.js";
 import { policyOptions } from "../executor/options.js";
 import { Registry } from "../executor/registry.js";
+import { type ReadSchedule, readDeclared } from "../executor/schedule-options.js";
+import { putDeclared } from "../executor/scheduling.js";
 import { Waiters } from "../executor/waiting.js";
 import { Values } from "../journal/codec.js";
 import type { Begun, CheckSame, RunHeader, RunStart } from "../journal/journal.js";
@@ -28,6 +30,7 @@ import { Arrivals } from "./arrivals.js";
 import { inTime } from "./in-time.js";
 import { Loop } from "./loop.js";
 import { type DurableOptions, parseDurableOptions } from "./options.js";
+import { PgScheduleBook } from "./pg-schedule-book.js";
 import { transactionsOn } from "./transactions.js";
 import { Worker, type WorkerHealth } from "./worker.js";
 
@@ -41,12 +44,13 @@ export interface DurableExecutor extends SagaExecutor {
  * Runs sagas on Postgres: what was journaled survives the process, and any worker goes on with it.
  *
  * @throws OptionsInvalidError, UsageError `saga.duplicate`; StoreError `store.unavailable`, `store.forbidden`,
- * `schema.missing`, `schema.incomplete`, `schema.too_new`
+ * `schema.missing`, `schema.incomplete`, `schema.too_new`; InputInvalidError for the input of a declared schedule
  */
 export async function durableExecutor(options: DurableOptions): Promise<DurableExecutor> {
   const parsed = parseDurableOptions(options);
   const { clock } = parsed.platform;
   const registry = new Registry(parsed.sagas, { transactions: true });
+  const schedules = readDeclared(registry.all);
   const directory = typeof parsed.database === "string" ? embeddedDirectory(parsed.database) : undefined;
   const database = openDatabase({
     database: directory === undefined ? parsed.database : await ensureEmbedded(directory),
@@ -56,7 +60,7 @@ export async function durableExecutor(options: DurableOptions): Promise<DurableE
     clock,
     ...(directory === undefined ? {} : { ensureServer: async () => void (await ensureEmbedded(directory)) }),
   });
-  const executor = new DurableHooks({ parsed, database, registry });
+  const executor = new DurableHooks({ parsed, database, registry, schedules });
   try {
     const migrates = parsed.migrate ?? directory !== undefined;
     await reach(database, { withinMs: parsed.connectWithin, writes: migrates || parsed.worker !== false, clock });
@@ -102,6 +106,7 @@ interface DurableParts {
   readonly parsed: Parsed;
   readonly database: Database;
   readonly registry: Registry;
+  readonly schedules: readonly ReadSchedule[];
 }
 
 /** Between two looks for ends that no notification told of. */
@@ -110,6 +115,7 @@ const lookForEndsMs = 1_000;
 class DurableHooks implements ExecutorHooks {
   readonly #parts: DurableParts;
   readonly #journal: PgJournal;
+  readonly #book: PgScheduleBook;
   readonly #announcer: Announcer;
   readonly #values: Values;
   readonly #waiters = new Waiters();
@@ -132,6 +138,7 @@ class DurableHooks implements ExecutorHooks {
       clock,
     });
     this.#journal = new PgJournal({ database, tenant, announce: (notice) => this.#announce(notice) });
+    this.#book = new PgScheduleBook({ database, tenant, announce: (notice) => this.#announce(notice) });
     this.#values = new Values({ maxValueBytes, ...(codec === undefined ? {} : { codec }) });
     const { encode, decode } = this.#values;
     const onNotification = (payload: string) => {
@@ -144,6 +151,7 @@ class DurableHooks implements ExecutorHooks {
       this.#worker = new Worker({
         database,
         journal: this.#journal,
+        schedules: this.#book,
         sagas: parts.registry.all,
         policies: policyOptions({ ...parsed, maxCrashes: parsed.worker.maxCrashes }),
         options: parsed.worker,
@@ -212,6 +220,8 @@ class DurableHooks implements ExecutorHooks {
       chance,
       waiters: this.#waiters,
       hooks: this,
+      // The worker's loops are stopped when it closes.
+      schedules: { book: this.#book, declared: Promise.resolve(), close: async () => {} },
     });
     return Object.defineProperty(executor as JournalExecutor & { health: WorkerHealth | undefined }, "health", {
       get: () => this.health,
@@ -227,7 +237,9 @@ class DurableHooks implements ExecutorHooks {
       );
     void this.#listener?.start();
     this.#ends.start();
-    await this.#worker?.start();
+    if (this.#worker === undefined) return;
+    await putDeclared(this.#parts.schedules, { book: this.#book, values: this.#values });
+    await this.#worker.start();
   }
 
   async begin(
@@ -325,6 +337,9 @@ class DurableHooks implements ExecutorHooks {
       case "ready":
         this.#worker?.wake();
         return;
+      case "scheduled":
+        this.#worker?.wakeSchedules();
+        return;
       case "ended":
         this.#ended(notice);
         return;
@@ -340,6 +355,7 @@ class DurableHooks implements ExecutorHooks {
 
   #catchUp(): void {
     this.#worker?.wake();
+    this.#worker?.wakeSchedules();
     this.#ends.wake();
   }
 

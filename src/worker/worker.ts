@@ -7,6 +7,7 @@ import { initialState } from "../core/state.js";
 import type { Logger, SagaDefinition } from "../definition/saga.js";
 import type { Driving } from "../executor/drive.js";
 import { type PolicyOptions, policiesOf } from "../executor/policies-of.js";
+import type { ScheduleBook } from "../executor/schedule-book.js";
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import type { PgJournal } from "../journal/pg-journal.js";
 import type { Clock } from "../platform/clock.js";
@@ -14,6 +15,7 @@ import type { Chance } from "../platform/ids.js";
 import type { Database } from "../store/db.js";
 import { forgetDeadWorkers, type OwnedRun } from "../store/workers.js";
 import { Claiming } from "./claiming.js";
+import { Firing, lookEveryMs as lookForSchedulesEveryMs } from "./firing.js";
 import { inTime } from "./in-time.js";
 import { Lease } from "./lease.js";
 import { Loop } from "./loop.js";
@@ -24,6 +26,7 @@ import { Slots } from "./slots.js";
 export interface WorkerParts {
   readonly database: Database;
   readonly journal: PgJournal;
+  readonly schedules: ScheduleBook;
   readonly sagas: readonly SagaDefinition[];
   readonly policies: PolicyOptions;
   readonly options: DrivingOptions;
@@ -67,6 +70,7 @@ export class Worker {
   readonly #recovering: Recovering;
   readonly #loops: readonly Loop[];
   readonly #claims: Loop;
+  readonly #firings: Loop;
   /** By token: the pokes that its drive was told of. */
   #pokes = new Map<string, number>();
   #strays = new Set<string>();
@@ -148,8 +152,11 @@ export class Worker {
     const loop = (name: string, everyMs: number, turn: () => Promise<number | void>) =>
       new Loop({ name, everyMs, turn, clock, chance, logger });
     this.#claims = loop("claim", options.pollMs, () => this.#claiming.turn());
+    const firing = new Firing({ database, book: parts.schedules, clock, chance, logger });
+    this.#firings = loop("schedules", lookForSchedulesEveryMs, () => firing.turn());
     this.#loops = [
       this.#claims,
+      this.#firings,
       loop("recovery", Math.min(lookEveryMs, options.leaseMs / 3), () => this.#recovering.turn()),
       loop("forget", forgetEveryMs, async () => void (await forgetDeadWorkers(database, database.nowOverride()))),
     ];
@@ -167,6 +174,11 @@ export class Worker {
   /** Some run may be due. */
   wake(): void {
     this.#claims.wake();
+  }
+
+  /** Some schedule may fire sooner than was known. */
+  wakeSchedules(): void {
+    this.#firings.wake();
   }
 
   poke(key: string): void {

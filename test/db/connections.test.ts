@@ -218,6 +218,13 @@ describe("PG-5: notifications", () => {
     expect(payloadsOf([])).toEqual([]);
   });
 
+  test("that a schedule may fire sooner is told beside the rest, where older code does not look", () => {
+    const [payload] = payloadsOf([{ kind: "scheduled" }, { kind: "ended", tenant: "", runId: "r" }]);
+    expect(payload).toBe('[0,[["","r"]],[],1]');
+    expect(readPayload(payload!)).toEqual([{ kind: "scheduled" }, { kind: "ended", tenant: "", runId: "r" }]);
+    expect(payloadsOf([{ kind: "scheduled" }])).toEqual(["[0,[],[],1]"]);
+  });
+
   test("a payload that another version wrote is passed over", () => {
     expect([...readPayload("{}"), ...readPayload("not json"), ...readPayload("7")]).toEqual([]);
   });

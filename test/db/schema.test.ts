@@ -30,9 +30,9 @@ async function using<T>(
   }
 }
 
-const second: Migration = {
-  number: 9001,
-  name: "9001_later.sql",
+const later: Migration = {
+  number: 9_000,
+  name: "9000_later.sql",
   text: 'create table :"schema".later (id integer);\n',
   checksum: "later",
   oldestCode: 1,
@@ -53,11 +53,11 @@ describe("migrating", () => {
   test("MIG-1: replicas that race to a later version apply it once", async () => {
     await withDatabase(async (fresh) => {
       await using({ database: fresh.url }, (database) => migrate(database));
-      const later = [...readMigrations(), second];
+      const all = [...readMigrations(), later];
       const migrated = Array.from({ length: 5 }, () =>
-        using({ database: fresh.url }, (database) => migrate(database, later)),
+        using({ database: fresh.url }, (database) => migrate(database, all)),
       );
-      expect((await Promise.all(migrated)).flat()).toEqual([second.name]);
+      expect((await Promise.all(migrated)).flat()).toEqual([later.name]);
     });
   });
 
@@ -76,7 +76,7 @@ describe("migrating", () => {
 
   test("a migration that fails leaves the schema as it was", async () => {
     await withDatabase(async (fresh) => {
-      const broken = { ...second, text: 'create table :"schema".half (id integer); select 1 / 0;' };
+      const broken = { ...later, text: 'create table :"schema".half (id integer); select 1 / 0;' };
       await using({ database: fresh.url }, async (database) => {
         await expect(migrate(database, [...readMigrations(), broken])).rejects.toMatchObject({
           code: "store.rejected",
@@ -295,9 +295,9 @@ describe("damage and age", () => {
     await withDatabase((fresh) =>
       using({ database: fresh.url }, async (database) => {
         await migrate(database);
-        await expect(verifySchema(database, [...readMigrations(), second])).rejects.toMatchObject({
+        await expect(verifySchema(database, [...readMigrations(), later])).rejects.toMatchObject({
           code: "schema.outdated",
-          message: expect.stringContaining("9001_later.sql"),
+          message: expect.stringContaining("9000_later.sql"),
         });
       }),
     );
@@ -306,10 +306,10 @@ describe("damage and age", () => {
   test("older code runs on a newer schema unless that one says otherwise: a roll-back works", async () => {
     await withDatabase((fresh) =>
       using({ database: fresh.url }, async (database) => {
-        await migrate(database, [...readMigrations(), second]);
+        await migrate(database, [...readMigrations(), later]);
         await verifySchema(database);
         expect(await migrate(database)).toEqual([]);
-        await fresh.query("update rubicon.migrations set oldest_code = 9001 where number = 9001");
+        await fresh.query("update rubicon.migrations set oldest_code = 9000 where number = 9000");
         await expect(verifySchema(database)).rejects.toMatchObject({ code: "schema.too_new" });
         await expect(migrate(database)).rejects.toMatchObject({ code: "schema.too_new" });
       }),

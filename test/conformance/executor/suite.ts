@@ -20,6 +20,7 @@ import { resolving } from "./resolve.js";
 import { retryingByHand } from "./retry.js";
 import { rollback } from "./rollback.js";
 import { running } from "./running.js";
+import { scheduling } from "./schedules.js";
 import { sideBySide } from "./side-by-side.js";
 import { sleeping } from "./sleeping.js";
 import { starting } from "./starting.js";
@@ -31,7 +32,7 @@ const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
   ...[starting, startingMany, handles, cancelling, stoppingWhatRuns, races],
-  ...[sleeping, sideBySide, children],
+  ...[sleeping, sideBySide, children, scheduling],
   ...[attributes, looking, retryingByHand, resolving, closing],
 ];
 
