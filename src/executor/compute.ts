@@ -11,7 +11,7 @@ import { childRunId } from "./run-id.js";
 import { parseValue } from "./validate.js";
 
 /** More items are better children of their own: each of them is an entry of this run's journal. */
-export const mostItems = 1_000;
+const mostItems = 1_000;
 
 interface Tools {
   readonly encode: (value: unknown) => StoredValue;
