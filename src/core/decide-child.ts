@@ -33,7 +33,11 @@ export function undoChild({ name }: Unit, context: DecideContext): Action {
 /** What is known of how the child ended. */
 type Seen = { readonly kind: "seen" } & NonNullable<ChildLook["ended"]>;
 
-function lookAt(step: string, direction: ChildLook["direction"], { children }: DecideContext): LookAtChild | Wait | Seen {
+function lookAt(
+  step: string,
+  direction: ChildLook["direction"],
+  { children }: DecideContext,
+): LookAtChild | Wait | Seen {
   const look = children?.[step];
   if (look?.direction !== direction) return { kind: "look", step, direction };
   return look.ended === undefined ? { kind: "wait", until: farFuture } : { kind: "seen", ...look.ended };

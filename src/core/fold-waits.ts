@@ -53,7 +53,9 @@ export function foldWait(shape: Shape, state: RunState, entry: WaitEntry, at: nu
     case "child_finished":
       return withStep(state, entry.step, (step) => {
         const ended = { ...step, child: { ...step.child!, ended: entry.status } };
-        return entry.status === "completed" ? { ...cleared(ended), done: { output: entry.output!, attempt: 1 } } : ended;
+        return entry.status === "completed"
+          ? { ...cleared(ended), done: { output: entry.output!, attempt: 1 } }
+          : ended;
       });
   }
 }

@@ -29,11 +29,17 @@ export function tellWait(
     case "signal_consumed":
       return { tone: "done", text: `${entry.step} got the signal of row ${entry.received}` };
     case "signal_rejected":
-      return { tone: "retry", text: `${entry.step} can't use the signal of row ${entry.received}${because(entry.error)}` };
+      return {
+        tone: "retry",
+        text: `${entry.step} can't use the signal of row ${entry.received}${because(entry.error)}`,
+      };
     case "signal_timed_out":
       return { tone: "done", text: `${entry.step}: no signal came in time` };
     case "items_listed":
-      return { tone: "wait", text: `${entry.step} is to be done for ${entry.count} item${entry.count === 1 ? "" : "s"}` };
+      return {
+        tone: "wait",
+        text: `${entry.step} is to be done for ${entry.count} item${entry.count === 1 ? "" : "s"}`,
+      };
     case "child_started":
       return { tone: "wait", text: `${entry.step} starts run ${entry.runId}` };
     case "child_finished":

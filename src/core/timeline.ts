@@ -170,4 +170,3 @@ function attempts(count: number): string {
 function inBrackets(reason: string | undefined): string {
   return reason === undefined || reason === "" ? "" : ` (${oneLine(reason)})`;
 }
-

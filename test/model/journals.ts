@@ -2,11 +2,17 @@
 // Two journals are the same here when no later decision and no rule can tell them apart.
 
 import type { Entry, Row } from "../../src/core/entry.js";
+import { foldRows } from "../../src/core/fold.js";
 import { type JournalFacts, noFacts } from "../../src/core/journal-facts.js";
 import type { RetryPolicy } from "../../src/core/policies.js";
 import { checkRow, type Violation } from "../../src/core/rules.js";
-import { foldRows } from "../../src/core/fold.js";
-import { type AttemptsState, initialState, type RunState, type StepState, type UnderWay } from "../../src/core/state.js";
+import {
+  type AttemptsState,
+  initialState,
+  type RunState,
+  type StepState,
+  type UnderWay,
+} from "../../src/core/state.js";
 import { type Explored, now } from "./shapes.js";
 
 export interface Journal {

@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Row } from "../../src/core/entry.js";
-import { checkJournal } from "../../src/core/rules.js";
 import { foldRows } from "../../src/core/fold.js";
+import { checkJournal } from "../../src/core/rules.js";
 import { initialState, type RunState } from "../../src/core/state.js";
 import { rowFacts } from "../../src/journal/pg-rows.js";
 import { faultsOfMove } from "./explore.js";

@@ -1,9 +1,9 @@
 // 1.3, 1.4, 1.6: what the run's row shows of its journal, and how a run is taken up and over.
 
 import { describe, expect, test } from "vitest";
+import { foldRows } from "../../../src/core/fold.js";
 import { endOf, presentError } from "../../../src/core/outcome.js";
 import { touchesRun } from "../../../src/core/projection.js";
-import { foldRows } from "../../../src/core/fold.js";
 import { initialState } from "../../../src/core/state.js";
 import { suspectAfterCrashes, takeOver } from "../../../src/core/take-up.js";
 import { returned, Story, story, threw } from "./story.js";
