@@ -291,6 +291,16 @@ export class Story {
     return this;
   }
 
+  /** What is in hand returns, and what can be begun beside it is, until the run has ended. */
+  goesBeside(): this {
+    while (this.state.finished === undefined) {
+      this.beginsAll();
+      if (this.hands.length > 0) this.offers(this.hands[0]!, returned());
+      else this.awaited();
+    }
+    return this;
+  }
+
   cancelled(by = "ana", reason?: string): CancelVerdict {
     const operator = { by, ...(reason === undefined ? {} : { reason }) };
     const decision = decideCancel(this.shape, this.state, operator);
