@@ -23,6 +23,8 @@ export interface Compute {
   readonly step: string;
   /** Whether a step runs, how long a sleep lasts, which items, a child's input; whether the first signal in line fits. */
   readonly what: "when" | "for" | "over" | "input" | "payload";
+  /** Of a payload: the number of the row that brought the signal. Another step beside this one may get it first. */
+  readonly received?: number;
   /** From 1. */
   readonly attempt: number;
 }

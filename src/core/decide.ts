@@ -8,7 +8,7 @@ import { decideChild, undoChild } from "./decide-child.js";
 import { type Cause, type EndStatus, type Entry, farFuture } from "./entry.js";
 import { type DecideContext, policyOf, type RetryPolicy, type StepPolicy } from "./policies.js";
 import type { AttemptsState, RunState, StepState, Unit } from "./state.js";
-import { nextOwed, stageOf, toCompute } from "./units.js";
+import { nextOwed, pendingSignal, stageOf, toCompute } from "./units.js";
 
 export function decide(shape: Shape, state: RunState, context: DecideContext): Action {
   if (state.finished !== undefined) return { kind: "ended" };
@@ -29,6 +29,11 @@ function goForward(shape: Shape, state: RunState, context: DecideContext): Actio
     return append({ kind: "pivot_entered", step: first!.name });
   const actions = stage.filter(({ name }) => !busy.includes(name)).map((unit) => advance(unit, state, context));
   return actions.find(({ kind }) => kind !== "wait") ?? soonest(actions, state, context);
+}
+
+/** Whether nothing more is begun going forward, because the saga ends, or turns back, as soon as nothing is under way. */
+export function isTurning(shape: Shape, state: RunState, context: DecideContext): boolean {
+  return whyTurn(state, stageOf(shape, state), context) !== undefined;
 }
 
 /** What ends the forward way, or turns the saga back. */
@@ -73,7 +78,9 @@ function compute(unit: Unit, state: RunState, context: DecideContext): Action {
   const policy = policyOf(context.policies, unit);
   if (isSpent(forward, policy.retry, context)) return fail(unit, state.steps[unit.name]!, policy);
   const what = toCompute(unit, state)!;
-  return after(forward.retryAt, context, { kind: "compute", step: unit.name, what, attempt: forward.attempts + 1 });
+  const signal = what === "payload" ? { received: pendingSignal(unit, state)!.received } : {};
+  const attempt = forward.attempts + 1;
+  return after(forward.retryAt, context, { kind: "compute", step: unit.name, what, attempt, ...signal });
 }
 
 /** The deadline counts from the first wait; a signal that is in line already beats it. */

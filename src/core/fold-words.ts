@@ -21,7 +21,7 @@ export function foldRecalled(state: RunState, by: string, at: number): RunState 
 export function foldResolved(state: RunState, entry: Resolved): RunState {
   switch (entry.as) {
     case "done":
-      return withStep(withoutFailure(state), entry.step, (step) => ({
+      return withStep(withoutFailureOf(state, entry.step), entry.step, (step) => ({
         ...cleared(step),
         done: { output: entry.output!, attempt: step.forward.attempts },
       }));
@@ -71,6 +71,11 @@ export function reopened(state: RunState, at: number): RunState {
 export function cleared(step: StepState): StepState {
   const { failed: _failed, unsettledSince: _since, ...rest } = step;
   return { ...rest, doubt: false, final: false, asks: 0, forward: { ...step.forward, crashes: 0 } };
+}
+
+/** What failed beside it is still the cause. */
+function withoutFailureOf(state: RunState, step: string): RunState {
+  return state.failure?.step === step ? withoutFailure(state) : state;
 }
 
 function withoutFailure(state: RunState): RunState {

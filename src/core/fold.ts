@@ -21,7 +21,15 @@ function foldRow(shape: Shape, state: RunState, row: Row): RunState {
 
 /** Folds entries that share one instant, without moving the number: what a row that is being composed would lead to. */
 export function foldEntries(shape: Shape, state: RunState, entries: readonly Entry[], at: number): RunState {
-  return entries.reduce((folded, entry) => withUnderWay(shape, foldEntry(shape, folded, entry, at), entry, at), state);
+  return entries.reduce((folded, entry) => {
+    const known = entry.kind === "handed_over" ? withoutUnbegun(folded, state) : folded;
+    return withUnderWay(shape, foldEntry(shape, known, entry, at), entry, at);
+  }, state);
+}
+
+/** What a row makes next can't have begun before that row is in, nor after it gave the run back. */
+function withoutUnbegun(state: RunState, beforeRow: RunState): RunState {
+  return { ...state, underWay: state.underWay.filter((body) => beforeRow.underWay.includes(body)) };
 }
 
 function foldEntry(shape: Shape, state: RunState, entry: Entry, at: number): RunState {

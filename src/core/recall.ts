@@ -8,11 +8,14 @@ import { decideCancel, type Operator } from "./verbs.js";
 
 export function decideRecall(shape: Shape, state: RunState, operator: Operator): readonly Entry[] {
   if (state.finished?.status === "completed")
-    return [
-      { kind: "recalled", by: operator.by },
-      { kind: "rollback_started", cause: "cancel" },
-    ];
+    // 1.8: nothing turns back past its pivot; the parent owes what it can't undo, and an operator settles that.
+    return state.pivotEntered
+      ? []
+      : [
+          { kind: "recalled", by: operator.by },
+          { kind: "rollback_started", cause: "cancel" },
+        ];
   // It was asked already, or turns back anyway.
-  if (state.cancel !== undefined || state.rollback !== undefined) return [];
+  if (state.cancel !== undefined || state.rollback !== undefined || state.cancelRefusedAt !== undefined) return [];
   return decideCancel(shape, state, operator).entries;
 }

@@ -6,7 +6,7 @@ import type { ErrorRecord } from "../errors/error-record.js";
 import type { AbortReason } from "../errors/step-errors.js";
 import type { Attempted, Compute, RunBody } from "./action.js";
 import { backoffMs } from "./backoff.js";
-import { decide, executions } from "./decide.js";
+import { decide, executions, isTurning } from "./decide.js";
 import type { Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import { type DecideContext, parkAfterMs, policyOf, type StepPolicy } from "./policies.js";
@@ -106,6 +106,11 @@ function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outco
   return unit.transactional && outcome.kind === "returned" && state.cancel !== undefined;
 }
 
+/** What is computed for a saga that turns back would only begin something; what was computed for a signal is for that one. */
+function isOutdated(shape: Shape, unit: Unit, state: RunState, action: Compute, context: RecordContext): boolean {
+  return isTurning(shape, state, context) || action.received !== pendingSignal(unit, state)?.received;
+}
+
 function ownEntries(
   shape: Shape,
   state: RunState,
@@ -116,6 +121,7 @@ function ownEntries(
   const unit = unitOf(shape, state, action.step);
   const policy = policyOf(context.policies, unit);
   if (action.kind === "reconcile") return answerEntries(state, action.step, outcome, policy, context);
+  if (action.kind === "compute" && isOutdated(shape, unit, state, action, context)) return [];
   if (outcome.kind === "computed") return [computedEntry(unit, state, outcome, context.now)];
   if (outcome.kind === "threw") {
     if (action.kind === "run") return failure(unit, state, action, outcome, policy, context);
@@ -152,7 +158,9 @@ function answerEntries(
         attempt: Math.max(1, executions(forward, policy.retry)),
       },
     ];
-  if (outcome.kind === "threw" && outcome.aborted === "shutdown") return [{ kind: "parked", until: context.now }];
+  if (outcome.kind === "threw" && outcome.aborted === "shutdown")
+    // Parked, the run would be another's while what runs beside the ask is still this owner's.
+    return (context.busy ?? []).length > 0 || context.givenUp === true ? [] : [{ kind: "parked", until: context.now }];
   if (outcome.kind === "answered" && outcome.answer === "not_happened")
     return [{ kind: "reconciled", step, answer: "not_happened", asks: asks + 1, askAt: context.now }];
   const retryAfterMs = outcome.kind === "threw" ? outcome.retryAfterMs : undefined;

@@ -7,7 +7,8 @@ import type { Policies } from "./policies.js";
 /** What exceeds its budget; undefined when nothing does, or when the policies are not known. */
 export function overspent(entry: Entry, facts: JournalFacts, policies: Policies | undefined): string | undefined {
   if (policies === undefined || !("step" in entry)) return undefined;
-  const policy = policies.steps[entry.step]!;
+  // The items of a list have one policy, under the list's name and a "/".
+  const policy = policies.steps[entry.step] ?? policies.steps[entry.step.slice(0, entry.step.lastIndexOf("/") + 1)]!;
   const forward = policy.retry.maxAttempts;
   switch (entry.kind) {
     case "step_completed":

@@ -2,7 +2,8 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { EndStatus, Entry, Finished, RollbackStarted, Row } from "./entry.js";
-import { firstOpen, type JournalFacts, owed, stillToUndo } from "./journal-facts.js";
+import { firstOpen, openNow, owed, stillToUndo } from "./facts-units.js";
+import type { JournalFacts } from "./journal-facts.js";
 import type { Policies } from "./policies.js";
 
 /** Ends that nobody needs to do anything about. */
@@ -21,8 +22,8 @@ export function contradicted(
   { status }: Finished,
   before: readonly Entry[],
 ): string | undefined {
-  const steps = Object.values(facts.steps);
-  const open = firstOpen(shape, facts);
+  const open = openNow(shape, facts);
+  const failed = open.find(({ name }) => facts.steps[name]!.failed !== undefined);
   if (facts.turned !== undefined) {
     if (stillToUndo(shape, facts).length > 0) return `${status}, and "${stillToUndo(shape, facts)[0]}" is not undone`;
     const word = owed(shape, facts).length > 0 ? "compensation_failed" : wordOf[facts.turned];
@@ -30,7 +31,7 @@ export function contradicted(
   }
   switch (status) {
     case "completed":
-      return open === undefined && facts.firstCause !== "cancel"
+      return open.length === 0 && facts.firstCause !== "cancel"
         ? undefined
         : "not all is done, or it was asked to stop";
     case "cancelled": {
@@ -40,20 +41,19 @@ export function contradicted(
         : "cancelled at once, though it is driven, has something to undo, or nobody asked";
     }
     case "forward_incomplete":
-      return open?.kind === "retriable" && facts.steps[open.name]!.failed !== undefined
-        ? undefined
-        : "no step after the pivot failed";
+      return failed?.kind === "retriable" ? undefined : "no step after the pivot failed";
     case "in_doubt":
-      return open?.kind === "pivot" && facts.steps[open.name]!.failed === "in_doubt"
+      return failed?.kind === "pivot" && facts.steps[failed.name]!.failed === "in_doubt"
         ? undefined
         : "the pivot did not fail in doubt";
     default:
-      return `${status} without a rollback, at ${steps.filter((step) => step.completed).length} completed steps`;
+      return `${status} without a rollback, at step "${open[0]?.name}"`;
   }
 }
 
 /** 1.7: what is wrong with the cause of a turn; undefined when it is the first one. */
 export function wrongCause(
+  shape: Shape,
   facts: JournalFacts,
   { cause }: RollbackStarted,
   row: Row,
@@ -62,7 +62,6 @@ export function wrongCause(
   const first = facts.firstCause ?? "deadline";
   if (cause !== first) return `${cause}, where ${first} came first`;
   if (cause !== "deadline") return undefined;
-  if (facts.forward === undefined && Object.values(facts.steps).every((step) => step.completed))
-    return "the last step had returned";
+  if (firstOpen(shape, facts) === undefined) return "the last step had returned";
   return policies !== undefined && row.at < policies.deadlineAt ? "the deadline had not passed" : undefined;
 }

@@ -2,42 +2,12 @@
 // Each looks at one entry, or at one row, and at what the journal said before.
 
 import type { Shape, StepShape } from "../definition/shape.js";
-import type { Entry, Row } from "./entry.js";
-import { firstOpen, type JournalFacts, owed, stillToUndo } from "./journal-facts.js";
-import type { Policies } from "./policies.js";
+import type { Entry } from "./entry.js";
+import { failsBack, firstOpen, openNow, owed, stillToUndo, unitNamed } from "./facts-units.js";
+import type { EntryPlace, Rule } from "./rule.js";
 import { overspent } from "./rule-of-budgets.js";
 import { consistentEnds, contradicted, wrongCause } from "./rule-of-ends.js";
-
-export interface RuleOptions {
-  /** With them, budgets and the deadline are judged too. Leave them out where they may have changed during the run. */
-  readonly policies?: Policies;
-}
-
-/** An entry, and all that a rule may look at. */
-export interface EntryPlace {
-  readonly shape: Shape;
-  /** What the journal says before the entry. */
-  readonly facts: JournalFacts;
-  readonly row: Row;
-  readonly entry: Entry;
-  /** The entries of the same row that precede it. */
-  readonly before: readonly Entry[];
-  readonly options: RuleOptions;
-}
-
-/** A row, and what the journal says before and after it. */
-export interface RowPlace {
-  readonly shape: Shape;
-  readonly before: JournalFacts;
-  readonly facts: JournalFacts;
-  readonly row: Row;
-}
-
-/** `broken` says what is wrong; undefined when the rule holds. */
-export interface Rule<Place> {
-  readonly rule: string;
-  readonly broken: (place: Place) => string | undefined;
-}
+import { waitRules } from "./rule-of-waits.js";
 
 export const entryRules: readonly Rule<EntryPlace>[] = [
   {
@@ -47,7 +17,12 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
       // Rolling back, `reconcile` is asked about a step in doubt before it is compensated (1.5).
       const asked = entry.kind === "reconciled" || entry.kind === "step_completed";
       if (facts.turned !== undefined && asked && stillToUndo(shape, facts)[0] === entry.step) return undefined;
-      return facts.forward === entry.step ? undefined : `${entry.kind} of "${entry.step}", which was not next`;
+      if (facts.forward.includes(entry.step)) return undefined;
+      // A wait, or a child, fails without a body of its own having run.
+      const waits = entry.kind === "step_failed" && facts.firstCause === undefined;
+      if (waits && openNow(shape, facts).some(({ name, element }) => name === entry.step && element !== undefined))
+        return undefined;
+      return `${entry.kind} of "${entry.step}", which was not next`;
     },
   },
   {
@@ -89,6 +64,8 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
     rule: "1.3 the end is the last entry, until an operator reopens an end that is not consistent",
     broken: ({ facts, entry }) => {
       if (facts.finished === undefined) return undefined;
+      // A recall takes back what completed; that it had is its own rule.
+      if (entry.kind === "recalled") return undefined;
       const reopens = entry.kind === "retried" || entry.kind === "resolved";
       return reopens && !consistentEnds.has(facts.finished) ? undefined : `${entry.kind} after ${facts.finished}`;
     },
@@ -101,14 +78,16 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
   {
     rule: "1.4 an operator settles and retries only what is open",
     broken: ({ shape, facts, entry }) => {
-      const settled = facts.firstCause === "failure" && facts.turned === undefined && facts.finished === undefined;
-      if (entry.kind === "retried") return settled ? "the pivot was settled as not done" : undefined;
+      const settled = failsBack(shape, facts) && facts.turned === undefined && facts.finished === undefined;
+      if (entry.kind === "retried")
+        return settled ? "what failed, or was settled as not done, turns it back" : undefined;
       if (entry.kind !== "resolved") return undefined;
       if (entry.as === "undone") return owed(shape, facts).includes(entry.step) ? undefined : "nothing of it is owed";
-      if (settled) return `${entry.as}, after the pivot was settled as not done`;
+      if (settled) return `${entry.as} of what is to be turned back`;
       if (facts.turned !== undefined || !facts.pivotEntered) return `${entry.as} before the pivot, or rolling back`;
       if (entry.as === "not_done" && pivotOf(shape)?.name !== entry.step) return "not_done of what is no pivot";
-      return firstOpen(shape, facts)?.name === entry.step ? undefined : `${entry.as} of a step that is not open`;
+      const open = openNow(shape, facts).some(({ name }) => name === entry.step);
+      return open ? undefined : `${entry.as} of a step that is not open`;
     },
   },
   {
@@ -128,12 +107,12 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
   },
   {
     rule: "1.5 a transactional step is never in doubt",
-    broken: ({ shape, entry }) => {
+    broken: ({ shape, facts, entry }) => {
       const doubts =
         entry.kind === "reconciled" ||
         (entry.kind === "attempt_failed" && entry.doubt) ||
         (entry.kind === "step_failed" && entry.doubt === "in_doubt");
-      return doubts && stepOf(shape, entry.step)!.transactional ? `${entry.kind} doubts it` : undefined;
+      return doubts && unitNamed(shape, facts, entry.step)!.transactional ? `${entry.kind} doubts it` : undefined;
     },
   },
   {
@@ -143,7 +122,7 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
   {
     rule: "1.7 an ask is accepted before the pivot and refused after it",
     broken: ({ shape, facts, entry }) => {
-      const decided = facts.turned !== undefined || facts.firstCause === "failure";
+      const decided = facts.turned !== undefined || failsBack(shape, facts);
       if (entry.kind === "cancel_requested")
         return facts.pivotEntered && !decided ? "accepted after the pivot was entered" : undefined;
       if (entry.kind !== "cancel_refused") return undefined;
@@ -153,8 +132,8 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
   },
   {
     rule: "1.7 the cause is whichever of ask, failure and deadline is first",
-    broken: ({ facts, entry, row, options }) =>
-      entry.kind === "rollback_started" ? wrongCause(facts, entry, row, options.policies) : undefined,
+    broken: ({ shape, facts, entry, row, options }) =>
+      entry.kind === "rollback_started" ? wrongCause(shape, facts, entry, row, options.policies) : undefined,
   },
   {
     rule: "1.8 a saga turns back once, and never with its pivot entered unless that definitely failed",
@@ -186,33 +165,7 @@ export const entryRules: readonly Rule<EntryPlace>[] = [
       return pivot.transactional && !commits ? "a transactional pivot is entered by its own completion" : undefined;
     },
   },
-];
-
-export const rowRules: readonly Rule<RowPlace>[] = [
-  {
-    rule: "1.2 numbers go 1, 2, 3 … without gaps, and no row is empty",
-    broken: ({ before, row }) => {
-      if (row.number !== before.last + 1) return `${row.number} after ${before.last}`;
-      return row.entries.length === 0 ? "no entries" : undefined;
-    },
-  },
-  {
-    rule: "1.3 what follows from an entry without anything being done is in its row",
-    broken: ({ shape, facts, row }) => {
-      if (facts.finished !== undefined) return undefined;
-      const wrote = (...kinds: Entry["kind"][]): boolean => row.entries.some(({ kind }) => kinds.includes(kind));
-      if (facts.turned !== undefined) {
-        const last = wrote("rollback_started", "step_compensated", "compensation_failed");
-        return last && stillToUndo(shape, facts).length === 0
-          ? "nothing is left to undo, and it did not end"
-          : undefined;
-      }
-      if (wrote("step_failed")) return "a step failed for good, and the saga neither turned nor ended";
-      return wrote("step_completed") && firstOpen(shape, facts) === undefined
-        ? "all is done, and it did not end"
-        : undefined;
-    },
-  },
+  ...waitRules,
 ];
 
 /** What only the owner writes, alone or in the row of another's word that brings it. */
@@ -227,10 +180,20 @@ const ownersKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "rollback_started",
   "step_compensated",
   "compensation_failed",
+  "condition_decided",
+  "timer_started",
+  "timer_fired",
+  "signal_awaited",
+  "signal_consumed",
+  "signal_rejected",
+  "signal_timed_out",
+  "items_listed",
+  "child_started",
+  "child_finished",
   "finished",
 ]);
 const bringers: Partial<Record<Entry["kind"], readonly Entry["kind"][]>> = {
-  rollback_started: ["resolved"],
+  rollback_started: ["resolved", "recalled"],
   finished: ["resolved", "cancel_requested"],
 };
 
@@ -248,8 +211,4 @@ function isBackward(entry: Entry): entry is About<"step_compensated" | "attempt_
 
 function pivotOf(shape: Shape): StepShape | undefined {
   return shape.steps.find((step) => step.kind === "pivot");
-}
-
-function stepOf(shape: Shape, name: string): StepShape | undefined {
-  return shape.steps.find((step) => step.name === name);
 }

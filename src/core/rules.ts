@@ -3,8 +3,11 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { Row } from "./entry.js";
-import { type JournalFacts, noFacts, readEntry } from "./journal-facts.js";
-import { entryRules, type RuleOptions, rowRules } from "./rule-table.js";
+import { type JournalFacts, noFacts } from "./journal-facts.js";
+import { readEntry } from "./read-entry.js";
+import type { RuleOptions } from "./rule.js";
+import { entryRules } from "./rule-table.js";
+import { rowRules } from "./rules-of-rows.js";
 
 /** A rule that does not hold. */
 export interface Violation {
@@ -39,9 +42,14 @@ export function checkRow(
   };
   let read = facts;
   for (const [index, entry] of row.entries.entries()) {
-    const place = { shape, facts: read, row, entry, before: row.entries.slice(0, index), options };
+    if ("step" in entry && read.steps[entry.step] === undefined) {
+      note("1.1 every entry is about a step of the saga", `${entry.kind} of "${entry.step}", which it does not have`);
+      continue;
+    }
+    const earlier = row.entries.slice(0, index);
+    const place = { shape, facts: read, row, entry, before: earlier, options };
     for (const { rule, broken } of entryRules) note(rule, broken(place));
-    read = readEntry(shape, read, entry);
+    read = readEntry(shape, read, entry, { number: row.number, before: facts, earlier });
   }
   for (const { rule, broken } of rowRules) note(rule, broken({ shape, before: facts, facts: read, row }));
   return { facts: { ...read, last: row.number }, violations };

@@ -5,9 +5,9 @@ import type { Shape, StepShape } from "../definition/shape.js";
 import type { Compute } from "./action.js";
 import type { PendingSignal, RunState, StepState, Unit } from "./state.js";
 
-/** An element's items as units: each is a step of its own. */
+/** An element's items as units: each is a step of its own. Whether the element runs at all was decided before it was listed. */
 export function itemUnits(element: StepShape, count: number): readonly Unit[] {
-  const { element: _each, parallel: _parallel, ...step } = element;
+  const { element: _each, parallel: _parallel, conditional: _decided, ...step } = element;
   return Array.from({ length: count }, (_, index) => ({ ...step, name: `${element.name}/${index}`, of: element.name }));
 }
 
@@ -82,17 +82,7 @@ export function toCompute(unit: Unit, state: RunState): Compute["what"] | undefi
 
 /** Whether nothing of the unit can be begun: it waits for an instant, for a signal that has not come, for its child's end. */
 export function isWaiting(unit: Unit, state: RunState): boolean {
-  const step = state.steps[unit.name]!;
-  switch (unit.element) {
-    case "sleep":
-      return step.waitUntil !== undefined;
-    case "signal":
-      return pendingSignal(unit, state) === undefined;
-    case "child":
-      return step.child !== undefined;
-    default:
-      return false;
-  }
+  return unit.element !== undefined && toCompute(unit, state) === undefined;
 }
 
 /** The signal that the unit gets next, once it waits. */

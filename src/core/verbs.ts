@@ -6,7 +6,7 @@ import { rolledBackStatus } from "./decide.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import type { RunState } from "./state.js";
-import { isOwed, isWaiting, nextOwed, owedSteps, stageOf, unitsOf } from "./units.js";
+import { isOwed, isWaiting, nextOwed, owedSteps, stageOf, unitOf, unitsOf } from "./units.js";
 
 /** The truthful answer to an ask to stop (1.7). */
 export type CancelVerdict =
@@ -33,13 +33,18 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
   if (state.rollback !== undefined)
     return { entries: [asked], answer: state.rollback === "cancel" ? "cancelling" : "rolling_back" };
   const pivot = shape.steps.find((step) => step.kind === "pivot");
-  // An operator said that the pivot did not happen; its owner has yet to write the turn, whose cause that is.
-  if (state.failure !== undefined) return { entries: [asked], answer: "rolling_back" };
+  // What failed for good, or an operator said did not happen, is the cause; its owner has yet to write the turn.
+  if (isToTurn(shape, state)) return { entries: [asked], answer: "rolling_back" };
   if (pivot !== undefined && state.pivotEntered)
     return { entries: [{ kind: "cancel_refused", ...operator, pivot: pivot.name }], answer: "refused" };
   if (state.owner === undefined && owedSteps(shape, state).length === 0)
     return { entries: [asked, { kind: "finished", status: "cancelled" }], answer: "cancelled" };
   return { entries: [asked], answer: "cancelling" };
+}
+
+/** Whether a failure will turn the saga back once its owner has nothing under way: not one of a step after the pivot. */
+function isToTurn(shape: Shape, state: RunState): boolean {
+  return state.failure !== undefined && unitOf(shape, state, state.failure.step).kind !== "retriable";
 }
 
 /** The verdict that stands in the journal once `decision` does. `state` is the state after its append. */
@@ -84,8 +89,8 @@ export function decideRetry(shape: Shape, state: RunState, by: string, now: numb
 }
 
 function waits(shape: Shape, state: RunState, now: number): boolean {
-  // An operator said that the pivot did not happen: its owner has yet to turn, and nothing forward is tried again.
-  if (state.rollback === undefined && state.failure !== undefined) return false;
+  // Its owner has yet to turn, and nothing forward is tried again; past the pivot what failed is, beside what still runs.
+  if (state.rollback === undefined && state.failure !== undefined) return !isToTurn(shape, state);
   // Given back because its values could not be read, or because its workers died: nothing need have failed.
   const sleeps = state.rollback === undefined && stageOf(shape, state).some((unit) => isWaiting(unit, state));
   if (state.parked && state.dueAt > now && !sleeps) return true;
@@ -126,7 +131,7 @@ export function decideResolve(shape: Shape, state: RunState, resolution: Resolut
   if (stepShape.kind === "compensatable")
     return { refused: "a step before the pivot settles itself; only its compensation can be resolved, as undone" };
   if (state.rollback !== undefined) return { refused: "the saga is rolling back" };
-  if (state.failure !== undefined && state.finished === undefined) return { refused: "the saga is about to roll back" };
+  if (state.finished === undefined && isToTurn(shape, state)) return { refused: "the saga is about to roll back" };
   if (step.done !== undefined) return { refused: `"${resolution.step}" is done` };
   const tried = step.failed !== undefined || step.doubt || step.forward.failures > 0 || step.forward.attempts > 0;
   if (!state.pivotEntered || !tried)

@@ -1,7 +1,7 @@
 // WHAT SHOULD BE TRUE OF A WORLD, whatever its journal says: of the effects outside, of the answers given, of the budgets.
 
 import type { EndStatus } from "../../src/core/entry.js";
-import { owed } from "../../src/core/journal-facts.js";
+import { owed } from "../../src/core/facts-units.js";
 import { projectionOf } from "../../src/core/projection.js";
 import { budgetOf } from "./charges.js";
 import type { Explored } from "./shapes.js";

@@ -1,14 +1,16 @@
 // A RUN TOLD STEP BY STEP: the core decides, the test says what came of it. Each row is held against the rules at once.
 
 import { expect } from "vitest";
-import type { Action } from "../../../src/core/action.js";
+import type { Action, Attempted } from "../../../src/core/action.js";
 import { decide } from "../../../src/core/decide.js";
 import type { Entry, Row } from "../../../src/core/entry.js";
 import { foldRows } from "../../../src/core/fold.js";
-import { defaultRetry, type Policies, type StepPolicy } from "../../../src/core/policies.js";
+import { type ChildLook, defaultRetry, type Policies, type StepPolicy } from "../../../src/core/policies.js";
 import { type Projection, projectionOf } from "../../../src/core/projection.js";
 import { type Outcome, type RecordContext, record, settle, type Threw } from "../../../src/core/record.js";
+import type { Computed } from "../../../src/core/record-computed.js";
 import { checkJournal } from "../../../src/core/rules.js";
+import { decideSignal, type SignalVerdict } from "../../../src/core/signalling.js";
 import { initialState, type RunState } from "../../../src/core/state.js";
 import { takeOver, takeUp } from "../../../src/core/take-up.js";
 import {
@@ -56,32 +58,68 @@ export function returned(text = "output"): Outcome {
 export const cannotTell: Outcome = { kind: "answered", answer: "cannot_tell" };
 export const notHappened: Outcome = { kind: "answered", answer: "not_happened" };
 
+/** What one of an element's pure functions may give. */
+export const computed = {
+  holds: { kind: "computed", what: "when", holds: true },
+  skipped: { kind: "computed", what: "when", holds: false },
+  for: (ms: number): Computed => ({ kind: "computed", what: "for", ms }),
+  over: (count: number, concurrency = 1): Computed => ({
+    kind: "computed",
+    what: "over",
+    items: { format: "text", text: `${count} items` },
+    count,
+    concurrency,
+  }),
+  child: (runId = "child"): Computed => ({
+    kind: "computed",
+    what: "input",
+    runId,
+    input: { format: "text", text: "input" },
+  }),
+  payload: (text = "payload"): Computed => ({ kind: "computed", what: "payload", payload: { format: "text", text } }),
+} as const;
+
+const elements = { z: "sleep", w: "signal", e: "each", k: "child" } as const;
+
 /**
  * Steps by their marks, named by them: `c…` compensatable, `P` the pivot, `r…` retriable; a trailing `t` makes one
- * transactional, a trailing `n` needs no undoing.
+ * transactional, a trailing `n` needs no undoing, a trailing `i` runs only if its condition holds. `z…` sleeps, `w…` waits
+ * for a signal of its name up to a colon (`w:1`, `w:2` wait for one signal), `e…` lists items, `k…` runs a child. What a bar
+ * joins runs side by side: `c1|c2`.
  */
 export function shapeOf(names: string): Shape {
-  const marks = names.split(" ");
-  const pivotAt = marks.findIndex((name) => name.startsWith("P"));
-  return {
-    steps: marks.map((name, index): StepShape => {
+  const groups = names.split(" ").map((group) => group.split("|"));
+  const pivotAt = groups.findIndex(([name]) => name!.startsWith("P"));
+  const steps = groups.flatMap((group, index) =>
+    group.map((name): StepShape => {
       const kind = index === pivotAt ? "pivot" : pivotAt >= 0 && index > pivotAt ? "retriable" : "compensatable";
+      const element = elements[name[0] as keyof typeof elements];
       return {
         name,
         kind,
-        undone: kind === "compensatable" && !name.endsWith("n"),
+        undone: kind === "compensatable" && !name.endsWith("n") && element !== "sleep" && element !== "signal",
         transactional: name.endsWith("t"),
+        ...(element === undefined ? {} : { element }),
+        ...(element === "signal" ? { signal: name.split(":")[0]! } : {}),
+        ...(group.length > 1 ? { parallel: index } : {}),
+        ...(name.endsWith("i") ? { conditional: true } : {}),
       };
     }),
-  };
+  );
+  return { steps };
 }
 
 export class Story {
   readonly shape: Shape;
   readonly policies: Policies;
   readonly rows: Row[] = [];
-  /** The bodies and asks that were begun, in order: "do c1", "undo c1", "ask P". */
+  /** What was begun, in order: "do c1", "undo c1", "ask P", "compute for z1", "look k1". */
   readonly begun: string[] = [];
+  /** What its owner has in hand. */
+  hands: Attempted[] = [];
+  /** What its owner has read of the run's children. */
+  children: Record<string, ChildLook> = {};
+  givenUp = false;
   now = 1_000_000;
   stopping = false;
 
@@ -90,16 +128,18 @@ export class Story {
     { policies = {}, maxCrashes = 5, deadlineAt = Number.POSITIVE_INFINITY }: StoryOptions = {},
   ) {
     this.shape = shapeOf(names);
-    const steps = this.shape.steps.map(({ name, kind }): [string, StepPolicy] => [
-      name,
-      {
-        retry: defaultRetry[kind],
-        compensationRetry: defaultRetry.compensation,
-        maxAsks: 0,
-        attemptMs: 60_000,
-        ...policies[name],
-      },
-    ]);
+    const steps = this.shape.steps.flatMap(({ name, kind, element }) =>
+      (element === "each" ? [name, `${name}/`] : [name]).map((unit): [string, StepPolicy] => [
+        unit,
+        {
+          retry: defaultRetry[kind],
+          compensationRetry: defaultRetry.compensation,
+          maxAsks: 0,
+          attemptMs: 60_000,
+          ...policies[unit],
+        },
+      ]),
+    );
     this.policies = { steps: Object.fromEntries(steps), maxCrashes, deadlineAt };
   }
 
@@ -125,7 +165,9 @@ export class Story {
   }
 
   get context(): RecordContext {
-    return { now: this.now, policies: this.policies, random: 0, worker: "w1", stopping: this.stopping };
+    const { now, policies, stopping, givenUp, children } = this;
+    const busy = this.hands.map(({ step }) => step);
+    return { now, policies, random: 0, worker: "w1", stopping, givenUp, busy, children };
   }
 
   append(entries: readonly Entry[]): this {
@@ -137,6 +179,9 @@ export class Story {
   /** A worker claims it, or takes it from an owner that is gone. */
   takenUp(crash = true): this {
     const { state } = this;
+    this.hands = [];
+    this.children = {};
+    this.givenUp = false;
     const taker = { worker: "w1", token: `t${this.rows.length}` };
     return this.append(
       state.owner === undefined
@@ -161,18 +206,53 @@ export class Story {
         this.takenUp();
       }
       const action = this.next();
+      if (action.kind === "wait" && this.hands.length > 0) return action;
       if (action.kind === "wait" && this.state.owner !== undefined) this.now = action.until;
       else if (action.kind !== "wait") return action;
     }
   }
 
   /** Begins what is next, and leaves it under way. */
-  begins(): Extract<Action, { kind: "run" | "reconcile" }> {
+  begins(): Attempted {
     const action = this.awaited();
-    if (action.kind !== "run" && action.kind !== "reconcile") throw new Error(`nothing to begin, but ${action.kind}`);
-    const verb = action.kind === "reconcile" ? "ask" : action.direction === "forward" ? "do" : "undo";
-    this.begun.push(`${verb} ${action.step}`);
+    if (action.kind !== "run" && action.kind !== "reconcile" && action.kind !== "compute")
+      throw new Error(`nothing to begin, but ${action.kind}`);
+    this.begun.push(`${verbOf(action)} ${action.step}`);
+    this.hands.push(action);
     return action;
+  }
+
+  /** Begins all that can be begun beside each other; tells what is in hand then. */
+  beginsAll(): string[] {
+    for (let action = this.next(); action.kind === "run" || action.kind === "compute"; action = this.next())
+      this.begins();
+    return this.hands.map((action) => `${verbOf(action)} ${action.step}`);
+  }
+
+  /** Of what is in hand, the step's comes to `outcome`. */
+  ends(step: string, outcome: Outcome = returned()): boolean {
+    return this.offers(this.hands.find((action) => action.step === step)!, outcome);
+  }
+
+  /** Looks at the child that it has to look at, which has ended so, or is live. */
+  looks(ended?: ChildLook["ended"]): this {
+    const action = this.awaited();
+    if (action.kind !== "look") throw new Error(`nothing to look at, but ${action.kind}`);
+    this.begun.push(`look ${action.step}`);
+    this.children = {
+      ...this.children,
+      [action.step]: { direction: action.direction, ...(ended === undefined ? {} : { ended }) },
+    };
+    this.next();
+    return this;
+  }
+
+  /** Somebody sends a signal. */
+  sent(signal: string, text = "payload", dedupeKey?: string): SignalVerdict {
+    const key = dedupeKey === undefined ? {} : { dedupeKey };
+    const decision = decideSignal(this.state, { signal, payload: { format: "text", text }, ...key });
+    if (decision.entries.length > 0) this.append(decision.entries);
+    return decision.answer;
   }
 
   /** The next bodies come to these ends, one after the other. */
@@ -187,10 +267,13 @@ export class Story {
   }
 
   /** Offers what came of `action`; tells whether there was anything to write. */
-  offers(action: Extract<Action, { kind: "run" | "reconcile" }>, outcome: Outcome): boolean {
+  offers(action: Attempted, outcome: Outcome): boolean {
+    this.hands = this.hands.filter((other) => other !== action);
     const entries = record(this.shape, this.state, action, outcome, this.context);
-    if (entries !== undefined) this.append(entries);
-    return entries !== undefined;
+    const shutDown = outcome.kind === "threw" && outcome.aborted === "shutdown" && outcome.happened === "maybe";
+    if (shutDown && action.kind === "run" && this.hands.length > 0) this.givenUp = true;
+    if (entries !== undefined && entries.length > 0) this.append(entries);
+    return entries !== undefined && entries.length > 0;
   }
 
   /** The next body takes its process down, and another worker takes the run over. */
@@ -205,6 +288,16 @@ export class Story {
   /** Everything that is tried from here on succeeds at once. */
   goesWell(): this {
     while (this.awaited().kind !== "ended") this.returns();
+    return this;
+  }
+
+  /** What is in hand returns, and what can be begun beside it is, until the run has ended. */
+  goesBeside(): this {
+    while (this.state.finished === undefined) {
+      this.beginsAll();
+      if (this.hands.length > 0) this.offers(this.hands[0]!, returned());
+      else this.awaited();
+    }
     return this;
   }
 
@@ -230,6 +323,12 @@ export class Story {
     this.append(decision.entries);
     return undefined;
   }
+}
+
+function verbOf(action: Attempted): string {
+  if (action.kind === "compute") return `compute ${action.what} of`;
+  if (action.kind === "reconcile") return "ask";
+  return action.direction === "forward" ? "do" : "undo";
 }
 
 /** A run that a worker has claimed. */
