@@ -8,6 +8,7 @@ import { UsageError } from "../errors/usage-errors.js";
 import type { Begun, CheckSame, Journal, RunHeader, RunStart } from "../journal/journal.js";
 import { Drive, type Driving } from "./drive.js";
 import type { Availability, ExecutorHooks } from "./hooks.js";
+import { Lanes } from "./lanes.js";
 import { foldRun } from "./operating.js";
 import { type PolicyOptions, policiesOf } from "./policies-of.js";
 import type { Registry } from "./registry.js";
@@ -26,6 +27,7 @@ export class InProcessDriver implements ExecutorHooks {
   readonly #driving: Driving;
   readonly #drives = new Map<string, Drive>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  readonly #lanes = new Lanes();
   /** What has begun and has to be over before `close` is. */
   readonly #busy = new Set<Promise<void>>();
   #stopping = false;
@@ -58,8 +60,10 @@ export class InProcessDriver implements ExecutorHooks {
   written(header: RunHeader, state: RunState): void {
     const drive = this.#drives.get(header.runId);
     if (drive !== undefined) drive.poke();
-    if (state.finished !== undefined) this.#forget(header.runId);
-    else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
+    if (state.finished !== undefined) {
+      this.#forget(header.runId);
+      this.#leave(header);
+    } else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
   }
 
   /** Waiters are woken from where the run is driven: this process. */
@@ -86,6 +90,16 @@ export class InProcessDriver implements ExecutorHooks {
     });
     await Promise.all(this.#busy);
     cancel();
+  }
+
+  /** Its place goes to the next in its lane. */
+  #leave(header: RunHeader): void {
+    for (const next of this.#lanes.leave(header, this.#limitOf(header))) this.#takeUpAt(next, next.startAt);
+  }
+
+  #limitOf(header: RunHeader): number {
+    const saga = this.#parts.registry.find(header);
+    return ("steps" in saga ? saga.concurrency?.limit : undefined) ?? Number.POSITIVE_INFINITY;
   }
 
   #forget(runId: string): void {
@@ -118,6 +132,7 @@ export class InProcessDriver implements ExecutorHooks {
       const { state } = foldRun((await journal.load(header.runId))!);
       if (this.#stopping || state.finished !== undefined || state.owner !== undefined) return;
       if (state.dueAt > journal.now()) return this.#takeUpAt(header, state.dueAt);
+      if (!this.#lanes.enter(header, this.#limitOf(header))) return;
       const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
       const offer = { header, number: state.last + 1, nonce: token, writer: token, entries, projection };
       const result = await journal.append(offer);
@@ -137,8 +152,10 @@ export class InProcessDriver implements ExecutorHooks {
     }
     // Others may have written since the drive last read.
     const { state } = foldRun((await this.#parts.journal.load(header.runId))!);
-    if (state.finished !== undefined) this.#parts.waiters.wake(header.runId);
-    else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
+    if (state.finished !== undefined) {
+      this.#parts.waiters.wake(header.runId);
+      this.#leave(header);
+    } else if (state.owner === undefined) this.#takeUpAt(header, state.dueAt);
   }
 }
 

@@ -22,6 +22,8 @@ export interface RunStart {
   /** A head start in seconds. */
   readonly priority: number;
   readonly attributes?: Attributes;
+  /** Runs of one saga and tenant with the same lane share a number of places; absent: the run needs none. */
+  readonly lane?: string;
 }
 
 /** A started run. */

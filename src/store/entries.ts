@@ -68,11 +68,15 @@ export interface AppendedRow {
 
 const rowColumns = "run, number, kind, step, format, payload, writer, nonce, only_last, loss, at";
 
-/** `change` is the alias that has the change's columns and `at`; the run's row is `r`. */
+/**
+ * A run keeps its place in its lane until it has ended; one that was reopened queues anew. `change` is the alias that has the change's columns and `at`; the run's row is `r`.
+ */
 const setFromChange = (change: string): string => `
     status = ${change}.status,
     state = case ${change}.claim when 'ended' then 3 when 'owned' then 2
-      else case when ${instant(`${change}.due_at`)} > ${change}.at then 1 when ${change}.crashes >= 2 then 4 else 0 end end,
+      else case when ${instant(`${change}.due_at`)} > ${change}.at then 1
+        when r.lane is not null and not (r.placed and r.state <> 3) then 5 when ${change}.crashes >= 2 then 4 else 0 end end,
+    placed = r.placed and r.state <> 3,
     due_at = ${instant(`${change}.due_at`)},
     rank = ${instant(`${change}.due_at`)} - r.priority * interval '1 second',
     owner_worker = case when ${change}.owner is null then null
