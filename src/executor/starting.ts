@@ -39,7 +39,7 @@ export async function prepareStart(
     inputDigest: digestOf(tools.decode(stored)),
     priority: options.priority ?? 0,
     ...(options.attributes === undefined ? {} : { attributes: options.attributes }),
-    ...(lane === undefined ? {} : { lane }),
+    ...(lane === undefined ? {} : { lane, places: saga.concurrency!.limit }),
     ...(options.startAt === undefined ? {} : { startAt: options.startAt.getTime() }),
   };
 }

@@ -247,7 +247,7 @@ export class PgJournal implements Journal {
       inputDigest: start.inputDigest,
       priority: start.priority,
       ...(start.attributes === undefined ? {} : { attributes: JSON.stringify(start.attributes) }),
-      ...(start.lane === undefined ? {} : { lane: start.lane }),
+      ...(start.lane === undefined ? {} : { lane: start.lane, places: start.places! }),
       ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
     };
   }

@@ -5,14 +5,15 @@ import type { Connection } from "./connection.js";
 import type { Database } from "./db.js";
 import { numberOf, type Runner, type Statement, textOf } from "./sql.js";
 
-/** What a worker can run, and how many runs of a lane may have a place. */
+/** What a worker can run. */
 export interface LaneGroup {
   readonly saga: string;
   readonly version: number;
   readonly shapeHash: string;
   /** Absent: everybody's. */
   readonly tenant?: string;
-  readonly limit: number;
+  /** How many runs of a lane may have a place; absent: as many as their starts said. */
+  readonly limit?: number;
   /** The lane that was looked at last; absent: begin with the first. */
   readonly after?: LaneName;
 }
@@ -26,6 +27,8 @@ export interface LaneName {
 export interface SeenLane extends LaneName {
   /** Of which of the groups. */
   readonly group: number;
+  /** How many places it has. */
+  readonly limit: number;
   /** It seemed to have a place. */
   readonly free: boolean;
 }
@@ -41,7 +44,7 @@ const samePlaces = (schema: string, run: string, most: string): string => `(sele
  */
 const walkLanes: Statement = (schema) => {
   const next = (from: string) => `
-    select r.saga, r.tenant, r.lane from ${schema}.runs r
+    select r.saga, r.tenant, r.lane, coalesce(g.places, r.places, 1) as places from ${schema}.runs r
     where r.state = 5 and r.saga = g.saga and r.version = g.version and r.shape_hash = g.shape_hash
       and (r.tenant, r.lane) > ${from}
     order by r.tenant, r.lane limit 1`;
@@ -50,17 +53,17 @@ const walkLanes: Statement = (schema) => {
     select * from unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::integer[], $6::text[], $7::text[])
       with ordinality as g(saga, version, shape_hash, tenant, places, after_tenant, after_lane, n)
   ), walk as (
-    select g.n, h.saga, h.tenant, h.lane, 1 as seen
+    select g.n, h.saga, h.tenant, h.lane, h.places, 1 as seen
     from g cross join lateral (${next("(g.after_tenant, g.after_lane)")}) h
     where g.tenant is null or h.tenant = g.tenant
     union all
-    select g.n, h.saga, h.tenant, h.lane, w.seen + 1
+    select g.n, h.saga, h.tenant, h.lane, h.places, w.seen + 1
     from walk w join g on g.n = w.n cross join lateral (${next("(w.tenant, w.lane)")}) h
     where w.seen < $8::integer and (g.tenant is null or h.tenant = g.tenant)
   )
-  select (w.n - 1)::text as n, w.tenant::text as tenant, w.lane::text as lane,
-    (${samePlaces(schema, "w", "g.places")} < g.places)::text as free
-  from walk w join g on g.n = w.n order by w.n, w.tenant, w.lane`;
+  select (w.n - 1)::text as n, w.tenant::text as tenant, w.lane::text as lane, w.places::text as places,
+    (${samePlaces(schema, "w", "w.places")} < w.places)::text as free
+  from walk w order by w.n, w.tenant, w.lane`;
 };
 
 /** The next lanes of each group, `most` at most. */
@@ -79,6 +82,7 @@ export async function seeLanes(
     group: numberOf(row, "n"),
     tenant: textOf(row, "tenant"),
     lane: textOf(row, "lane"),
+    limit: numberOf(row, "places"),
     free: textOf(row, "free") === "true",
   }));
 }
@@ -89,7 +93,7 @@ function groupColumns(groups: readonly LaneGroup[]) {
     groups.map(({ version }) => version),
     groups.map(({ shapeHash }) => shapeHash),
     groups.map(({ tenant }) => tenant ?? null),
-    groups.map(({ limit }) => limit),
+    groups.map(({ limit }) => limit ?? null),
   ] as const;
 }
 
@@ -157,13 +161,13 @@ export async function admitQueued(
     const locked = rows.map((row) => lanes[numberOf(row, "position") - 1]!);
     const contended = lanes.length - locked.length;
     if (locked.length === 0) return { given: 0, contended };
-    const [sagas, versions, shapes, , limits] = groupColumns(locked.map(({ group }) => groups[group]!));
+    const [sagas, versions, shapes] = groupColumns(locked.map(({ group }) => groups[group]!));
     const [given] = await connection.run(givePlaces, [
       sagas,
       versions,
       shapes,
       locked.map(({ tenant }) => tenant),
-      limits,
+      locked.map(({ limit }) => limit),
       locked.map(({ lane }) => lane),
       most,
     ]);

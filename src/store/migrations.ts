@@ -82,6 +82,7 @@ export const expectedObjects = {
       "awaited",
       "ended_at",
       "lane",
+      "places",
       "placed",
     ],
     journal: ["run", "number", "kind", "step", "format", "payload", "writer", "nonce", "at", "only_last", "loss"],

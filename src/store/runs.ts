@@ -36,6 +36,8 @@ export interface NewRun {
   readonly attributes?: string;
   /** Shares places with the saga's and tenant's other runs of the same text. */
   readonly lane?: string;
+  /** With `lane`. */
+  readonly places?: number;
 }
 
 /** What a start recorded; never changes. */
@@ -102,15 +104,16 @@ const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash,
   r.priority, r.attributes, r.lane, r.created_at, r.start_at`;
 
 export const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
-  start_at, created_at, due_at, rank, lane`;
+  start_at, created_at, due_at, rank, lane, places`;
 
 /** Of a run that nobody took up yet, from `s.start_at` and `t.now`: what shares places queues for one. */
 export const stateOfNew = (lane: string): string =>
   `case when s.start_at > t.now then 1 when ${lane} is null then 0 else 5 end`;
 
-/** Parameters 1 to 13. `start_at` and `created_at` are one reading of the clock where no start is given. */
+/** Parameters 1 to 14. `start_at` and `created_at` are one reading of the clock where no start is given. */
 const newRunSource = `select $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text, $7::text, $8::text, $9::jsonb,
-    $10::integer, s.start_at, t.now, s.start_at, s.start_at - $10::integer * interval '1 second', $13::text`;
+    $10::integer, s.start_at, t.now, s.start_at, s.start_at - $10::integer * interval '1 second', $13::text,
+    $14::integer`;
 
 const newRunTimes = `from (select ${clockOr("$12")} as now) t,
     lateral (select coalesce(${instant("$11")}, t.now) as start_at) s`;
@@ -133,13 +136,13 @@ const insertRun: Statement = (schema) => `
 const insertOwnedRun: Statement = (schema) => `
   with r as (
     insert into ${schema}.runs as r (${newRunColumns}, status, state, owner, owner_worker)
-    ${newRunSource}, 'running', 2, $14::text, $15::bigint
+    ${newRunSource}, 'running', 2, $15::text, $16::bigint
     ${newRunTimes}
     on conflict (tenant, run_id) do nothing
     returning ${startColumns}
   ), j as (
     insert into ${schema}.journal (run, number, kind, format, payload, writer, nonce, at)
-    select r.id, 1, 'taken_up', $16::text, $17::text, $14::text, $18::text, r.created_at from r
+    select r.id, 1, 'taken_up', $17::text, $18::text, $15::text, $19::text, r.created_at from r
     returning run
   )
   select ${runColumns("r")} from r join j on j.run = r.id`;
@@ -164,6 +167,7 @@ function startValues(run: NewRun, now: number | null): SqlValue[] {
     run.startAt === undefined ? null : storableMillis(run.startAt),
     now,
     run.lane ?? null,
+    run.places ?? null,
   ];
 }
 

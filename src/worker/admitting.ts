@@ -1,5 +1,6 @@
 // HOW QUEUED RUNS GET PLACES: goes from lane to lane, some at a time, round and round, and lets in what fits (design 1.9). How
-// many runs a lane may have is the worker's own definition's word: a deploy may change it.
+// many runs a lane may have is the worker's own definition's word, which a deploy may change; where that says nothing, what the
+// runs' starts said: an old worker beside new ones, or one of a saga that is limited no more, lets in no more than these.
 
 import type { SagaDefinition } from "../definition/saga.js";
 import type { ClaimGroup } from "../store/claims.js";
@@ -9,8 +10,6 @@ import { oneTry } from "../store/sql.js";
 
 /** Lanes of a group that are looked at in one go. */
 const mostSeen = 200;
-/** Of a saga that limits nothing any more: what was queued before goes on. */
-const noLimit = 2_147_483_647;
 
 export interface Admission {
   /** Runs that can be claimed now. */
@@ -34,7 +33,7 @@ export class Admitting {
       version,
       shapeHash,
       ...(tenant === undefined ? {} : { tenant }),
-      limit: definition.concurrency?.limit ?? noLimit,
+      ...(definition.concurrency === undefined ? {} : { limit: definition.concurrency.limit }),
     }));
     this.#reached = this.#groups.map(() => undefined);
   }

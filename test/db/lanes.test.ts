@@ -132,6 +132,13 @@ describe("a run of a lane", () => {
     expect(await admit(groups)).toEqual({ given: 3, contended: 0 });
   });
 
+  test("has the places that its start said, where the worker's own definition says nothing", async () => {
+    for (let index = 0; index < 4; index += 1) await store.run({ lane: "c-1", places: 2 });
+    const { limit: _, ...saysNothing } = group();
+    expect(await admit([saysNothing])).toEqual({ given: 2, contended: 0 });
+    expect(await admit([group({ limit: 3 })])).toEqual({ given: 1, contended: 0 });
+  });
+
   test("is let in by who can run it, for tenants that it serves, and no more than were asked for", async () => {
     for (const tenant of ["a", "b", "c"]) await store.run({ tenant, lane: "x" });
     expect(await admit([group({ version: 7 })])).toEqual({ given: 0, contended: 0 });
