@@ -180,6 +180,19 @@ describe("a deploy", () => {
   });
 });
 
+test("a run that has waited long is claimed as soon as it has its place, not at the next look from the very beginning", async () => {
+  const bench = db.bench();
+  const saga = bench.saga([bench.step("S1")], { concurrency: { limit: 1 } });
+  const worker = await db.worker([saga]);
+  await (await worker.start(saga, {})).outcome({ timeout: "20s" });
+  const startedAt = Date.now();
+  // What was claimed meanwhile ranks a minute later. From the very beginning is looked every three seconds.
+  const old = { startAt: new Date(startedAt - 60_000) };
+  for (let index = 0; index < 5; index += 1)
+    expect((await (await worker.start(saga, {}, old)).outcome({ timeout: "20s" })).status).toBe("completed");
+  expect(Date.now() - startedAt).toBeLessThan(6_000);
+});
+
 test("tenants have places of their own", async () => {
   const bench = db.bench();
   const hold = gate();

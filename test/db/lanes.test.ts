@@ -168,6 +168,21 @@ describe("races", () => {
     }
   });
 
+  test("two that let in different versions of a saga at once do not each give out the last place", async () => {
+    const [a, b] = [store.open(), store.open()];
+    let contended = 0;
+    for (let round = 0; round < 200; round += 1) {
+      await store.run({ lane: "c" });
+      await store.run({ lane: "c", version: 2 });
+      const given = await Promise.all([admit([group()], 100, a), admit([group({ version: 2 })], 100, b)]);
+      expect(given[0].given + given[1].given).toBeLessThanOrEqual(1);
+      contended += given[0].contended + given[1].contended;
+      await store.fresh.query("truncate rubicon.runs");
+    }
+    // They did meet.
+    expect(contended).toBeGreaterThan(0);
+  });
+
   test("giving out and ending at once: never more than the limit, and the next look finds what is free", async () => {
     const [a, b] = [store.open(), store.open()];
     const groups = [group()];
