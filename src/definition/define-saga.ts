@@ -4,6 +4,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { SagaInvalidError } from "../errors/usage-errors.js";
 import type { CheckedSteps } from "./check-steps.js";
+import { readConcurrency } from "./concurrency.js";
 import type { EmptyContext, FinalContext, InputContext, Merged, NotPlain } from "./context-types.js";
 import type { Duration } from "./duration.js";
 import { flatList, placedSteps } from "./flat-list.js";
@@ -46,6 +47,14 @@ export interface SagaOptions<Steps extends readonly unknown[], Schema extends St
   readonly steps: CheckedSteps<Steps, InputContext<Schema>>;
   /** From `startAt` on; passed before the pivot, everything is undone and the run ends `timed_out`. Default: no limit. */
   readonly maxDuration?: Duration | undefined;
+  /**
+   * At most `limit` runs (1 to 1,000,000) at once over all workers: of this saga and tenant, or of those for which `key`, asked
+   * once when a run is started, gives the same 1 to 200 characters. A run has its place from its first taking up to its end,
+   * also while it waits or rolls back; the others are `pending`. Not part of the shape. Default: no limit.
+   */
+  readonly concurrency?:
+    | { readonly limit: number; readonly key?: ((input: InputContext<Schema>) => string) | undefined }
+    | undefined;
   /** The saga's own output, a pure function of the whole context. Default: the outputs of all steps, merged. */
   readonly output?: ((context: Merged<FinalContext<Steps, InputContext<Schema>>>) => Output) | undefined;
   /** Put when a worker that has the saga starts; one that did not change keeps its next firing. Checked there. */
@@ -83,6 +92,7 @@ export function defineSaga<
     "input",
     "steps",
     "maxDuration",
+    "concurrency",
     "output",
     "schedules",
   ]);
@@ -91,6 +101,7 @@ export function defineSaga<
   const input = read.schema("input");
   const output = read.function<SagaDefinition["output"]>("output");
   const maxDurationMs = read.duration("maxDuration", { positive: true });
+  const concurrency = readConcurrency(read);
   const steps = readSteps(read);
   const schedules = readSchedules(read);
   if (read.faults.length > 0) throw new SagaInvalidError(name || "(no valid name)", read.faults);
@@ -103,6 +114,7 @@ export function defineSaga<
     ...(output === undefined ? {} : { output }),
     ...(maxDurationMs === undefined ? {} : { maxDurationMs }),
     ...(schedules === undefined ? {} : { schedules }),
+    ...(concurrency === undefined ? {} : { concurrency }),
   });
 }
 

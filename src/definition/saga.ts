@@ -119,6 +119,12 @@ export interface EachItem {
   readonly concurrency: number;
 }
 
+/** How many runs go at once, over all workers: of the saga, or of those with the same key. */
+export interface Concurrency {
+  readonly limit: number;
+  readonly key?: (input: any) => string;
+}
+
 /** A saga, defined and frozen. */
 export interface SagaDefinition {
   readonly name: string;
@@ -128,6 +134,7 @@ export interface SagaDefinition {
   readonly steps: readonly StepDefinition[];
   readonly shape: Shape;
   readonly maxDurationMs?: number;
+  readonly concurrency?: Concurrency;
   /** The saga's own output; default: all outputs merged. */
   readonly output?: (context: any) => unknown;
   /** As they were declared; the executor checks what they say. */

@@ -12,6 +12,7 @@ import type { MemoryJournal } from "../journal/memory-journal.js";
 import { Children } from "./children.js";
 import { Drive, type Driving } from "./drive.js";
 import type { Availability, ExecutorHooks } from "./hooks.js";
+import { Lanes } from "./lanes.js";
 import { foldRun } from "./operating.js";
 import { type PolicyOptions, policiesOf } from "./policies-of.js";
 import type { Registry } from "./registry.js";
@@ -31,6 +32,7 @@ export class InProcessDriver implements ExecutorHooks {
   readonly #driving: Driving;
   readonly #drives = new Map<string, Drive>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  readonly #lanes = new Lanes();
   /** What has begun and has to be over before `close` is. */
   readonly #busy = new Set<Promise<void>>();
   /** Runs one of whose children ended since they were last taken up. */
@@ -104,6 +106,16 @@ export class InProcessDriver implements ExecutorHooks {
     cancel();
   }
 
+  /** Its place goes to the next in its lane. */
+  #leave(header: RunHeader): void {
+    for (const next of this.#lanes.leave(header, this.#limitOf(header))) this.#takeUpAt(next, next.startAt);
+  }
+
+  #limitOf(header: RunHeader): number {
+    const saga = this.#parts.registry.find(header);
+    return ("steps" in saga ? saga.concurrency?.limit : undefined) ?? Number.POSITIVE_INFINITY;
+  }
+
   #forget(runId: string): void {
     this.#timers.get(runId)?.cancel();
     this.#timers.delete(runId);
@@ -135,6 +147,7 @@ export class InProcessDriver implements ExecutorHooks {
       if (this.#stopping || state.finished !== undefined || state.owner !== undefined) return;
       const told = this.#toldOfChild.delete(header.runId);
       if (state.dueAt > journal.now() && !told) return this.#takeUpAt(header, state.dueAt);
+      if (!this.#lanes.enter(header, this.#limitOf(header))) return;
       const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
       const offer = { header, number: state.last + 1, nonce: token, writer: token, entries, projection };
       const result = await journal.append(offer);
@@ -165,6 +178,7 @@ export class InProcessDriver implements ExecutorHooks {
   /** Nobody looks at it any more, but its parent, whatever that waits for. */
   #ended(header: RunHeader): void {
     this.#forget(header.runId);
+    this.#leave(header);
     const parent = header.parent === undefined ? undefined : this.#parts.journal.headerOf(header.parent);
     if (parent === undefined) return;
     const drive = this.#drives.get(parent.runId);

@@ -2,12 +2,13 @@
 // (design 1.9). What comes out is ready to be stored.
 
 import type { SagaDefinition } from "../definition/saga.js";
+import { recordError } from "../errors/error-record.js";
 import { InputInvalidError, RunConflictError } from "../errors/usage-errors.js";
 import { digestOf } from "../journal/canonical.js";
 import type { Attributes, RunHeader, RunStart } from "../journal/journal.js";
 import { isPlainObject } from "./context.js";
 import type { PerformTools } from "./perform.js";
-import { checkId } from "./run-id.js";
+import { checkId, idFault } from "./run-id.js";
 import { parseValue } from "./validate.js";
 
 /** What a start was told, parsed: `id` is still to be checked. */
@@ -28,6 +29,7 @@ export async function prepareStart(
   const runId = options.id === undefined ? tools.freshId() : checkId(options.id);
   const parsed = await parseInput(saga, input);
   const stored = tools.encode(parsed);
+  const lane = laneOf(saga, () => tools.decode(stored));
   return {
     runId,
     saga: saga.name,
@@ -37,6 +39,7 @@ export async function prepareStart(
     inputDigest: digestOf(tools.decode(stored)),
     priority: options.priority ?? 0,
     ...(options.attributes === undefined ? {} : { attributes: options.attributes }),
+    ...(lane === undefined ? {} : { lane, places: saga.concurrency!.limit }),
     ...(options.startAt === undefined ? {} : { startAt: options.startAt.getTime() }),
   };
 }
@@ -47,6 +50,25 @@ async function parseInput(saga: SagaDefinition, input: unknown): Promise<unknown
   if (parsed.value === undefined || isPlainObject(parsed.value)) return parsed.value;
   const fault = "the input is the beginning of the context, so it has to be a plain object";
   throw new InputInvalidError(saga.name, [{ at: "$", fault }]);
+}
+
+/** Of sagas that limit how many of their runs go at once, all together. Keys are longer than nothing, and rarely this. */
+const onlyLane = "*";
+
+/** What the run shares places with (1.9). The key is told once, and stored: another word of a later deploy is for later runs. */
+function laneOf({ name, concurrency }: SagaDefinition, input: () => unknown): string | undefined {
+  if (concurrency?.key === undefined) return concurrency && onlyLane;
+  let key: unknown;
+  try {
+    key = concurrency.key(input());
+  } catch (error) {
+    throw new InputInvalidError(name, [{ at: "$", fault: `concurrency.key threw: ${recordError(error).message}` }]);
+  }
+  const fault = idFault(key);
+  if (fault === undefined) return key as string;
+  throw new InputInvalidError(name, [
+    { at: "$", fault: `concurrency.key has to give 1 to 200 characters without NUL; ${fault}` },
+  ]);
 }
 
 /** The same id with another saga or input is a conflict; with the same ones it is the same run (1.9). */

@@ -98,7 +98,9 @@ function waiting(run: KnownRun, now: number): Pick<RunView, "nextAttemptAt" | "w
     return retryAt > now ? { nextAttemptAt: new Date(retryAt), waiting: "for its next attempt" } : {};
   }
   const nextAttemptAt = new Date(state.dueAt);
-  if (!state.begun) return { nextAttemptAt, waiting: state.dueAt > now ? "for its start" : "for a worker" };
+  if (!state.begun && state.dueAt > now) return { nextAttemptAt, waiting: "for its start" };
+  if (!state.begun)
+    return { nextAttemptAt, waiting: run.header.lane === undefined ? "for a worker" : "for its turn, or for a worker" };
   if (state.dueAt <= now) return { nextAttemptAt, waiting: "for a worker" };
   const at = state.dueAt >= farFuture ? {} : { nextAttemptAt };
   return { ...at, waiting: whatFor(run) };

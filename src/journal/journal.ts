@@ -24,10 +24,14 @@ export interface RunStart {
   /** The key of the run whose child this is: it is woken when this one ends. */
   readonly parent?: string;
   readonly attributes?: Attributes;
+  /** Runs of one saga and tenant with the same lane share a number of places; absent: the run needs none. */
+  readonly lane?: string;
+  /** With `lane`: how many places it has, for workers whose own definition of the saga says nothing. */
+  readonly places?: number;
 }
 
 /** A started run. */
-export interface RunHeader extends Omit<RunStart, "startAt"> {
+export interface RunHeader extends Omit<RunStart, "startAt" | "places"> {
   /** The journal's own key of the run: never reused, opaque. */
   readonly key: string;
   /** Whose run it is; absent: of no tenant. */

@@ -259,6 +259,7 @@ export class PgJournal implements Journal {
       inputDigest: start.inputDigest,
       priority: start.priority,
       ...(start.attributes === undefined ? {} : { attributes: JSON.stringify(start.attributes) }),
+      ...(start.lane === undefined ? {} : { lane: start.lane, places: start.places! }),
       ...(start.startAt === undefined ? {} : { startAt: start.startAt }),
       ...(start.parent === undefined ? {} : { parent: start.parent }),
     };
@@ -289,8 +290,23 @@ export function headerOf(run: RunRow, shape: Shape): RunHeader {
   const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
   const of = { ...(tenant === "" ? {} : { tenant }), ...(run.parent === undefined ? {} : { parent: run.parent }) };
   const input = unpackValue(run.input);
+  const lane = run.lane === undefined ? {} : { lane: run.lane };
   const found = run.attributes === undefined ? {} : { attributes: readAttributes(run.attributes) };
-  return { key, ...of, runId, saga, version, shape, input, inputDigest, priority, ...found, createdAt, startAt };
+  return {
+    key,
+    ...of,
+    runId,
+    saga,
+    version,
+    shape,
+    input,
+    inputDigest,
+    priority,
+    ...found,
+    ...lane,
+    createdAt,
+    startAt,
+  };
 }
 
 function readAttributes(text: string): Attributes {

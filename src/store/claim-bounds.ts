@@ -26,6 +26,11 @@ export class ClaimBounds {
     });
   }
 
+  /** The next look begins at the beginning: something came in below the bound. */
+  lookFully(): void {
+    this.#fullLookAt = Number.NEGATIVE_INFINITY;
+  }
+
   /** A run of this rank was claimed. */
   claimed(group: ClaimGroup, rank: string): void {
     const key = keyOf(group);

@@ -60,11 +60,13 @@ const promote: Statement = (schema) => `
     select id from ${schema}.runs where state = 1 and due_at <= (select now from t)
     order by due_at limit $1::integer for update skip locked
   ), p as (
-    update ${schema}.runs r set state = case when r.crashes >= 2 then 4 else 0 end
+    update ${schema}.runs r set
+      state = case when r.lane is not null and not r.placed then 5 when r.crashes >= 2 then 4 else 0 end
     from due where r.id = due.id returning r.state
   )
   select (select count(*) from p)::text as promoted,
     (exists (select 1 from p where state = 4) or exists (select 1 from ${schema}.runs where state = 4))::text as suspects,
+    (exists (select 1 from p where state = 5) or exists (select 1 from ${schema}.runs where state = 5))::text as queued,
     (select ${millis("min(due_at)")} from ${schema}.runs where state = 1 and due_at > (select now from t)) as due_at`;
 
 /** What a look for work found, before anything is claimed. */
@@ -73,6 +75,8 @@ export interface DueRuns {
   readonly promoted: number;
   /** Whether any run that may have taken its workers down is to be claimed, of whatever saga. */
   readonly suspects: boolean;
+  /** Whether any run waits for a place in its lane, of whatever saga. */
+  readonly queued: boolean;
   /** When the next scheduled run is due: milliseconds since the epoch; absent when none is. */
   readonly nextDueAt?: number;
 }
@@ -84,6 +88,7 @@ export async function promoteDue(runner: Runner, limit: number, now: number | nu
   return {
     promoted: numberOf(row!, "promoted"),
     suspects: textOf(row!, "suspects") === "true",
+    queued: textOf(row!, "queued") === "true",
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
   };
 }
@@ -143,7 +148,7 @@ const claim = (state: 0 | 4, ofTenants: boolean): Statement => {
     returning ${runColumns("r")}, ${micros("r.rank")} as rank, i.writer::text as token, i.nonce::text as nonce,
       i.number::text as number, i.payload::text as payload, ${millis("i.at")} as at
   )
-  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes, parent,
+  select key, tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, priority, attributes, parent, lane,
     created_at, start_at, rank, token, nonce, number, payload, at from u order by rank::bigint`;
 };
 

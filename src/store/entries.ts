@@ -74,7 +74,8 @@ const rowColumns = "run, number, kind, step, format, payload, writer, nonce, onl
 
 /**
  * `change` is the alias that has the change's columns and `at`; the run's row is `r`. `childEnds`: whether a child of the run
- * ends in this very statement. Whoever parks a run one of whose children ended meanwhile finds it due at once.
+ * ends in this very statement. Whoever parks a run one of whose children ended meanwhile finds it due at once. A run keeps its place in
+ * its lane until it has ended; one that was reopened queues anew.
  */
 const setFromChange = (change: string, childEnds: string): string => {
   const woken = `(${change}.claim = 'free' and ${change}.crashes < 2 and (r.child_ended or ${childEnds}))`;
@@ -82,7 +83,9 @@ const setFromChange = (change: string, childEnds: string): string => {
   return `
     status = ${change}.status,
     state = case ${change}.claim when 'ended' then 3 when 'owned' then 2
-      else case when ${dueAt} > ${change}.at then 1 when ${change}.crashes >= 2 then 4 else 0 end end,
+      else case when ${dueAt} > ${change}.at then 1
+        when r.lane is not null and not (r.placed and r.state <> 3) then 5 when ${change}.crashes >= 2 then 4 else 0 end end,
+    placed = r.placed and r.state <> 3,
     due_at = ${dueAt},
     rank = ${dueAt} - r.priority * interval '1 second',
     child_ended = ${childEnds}

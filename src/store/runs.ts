@@ -36,6 +36,10 @@ export interface NewRun {
   readonly attributes?: string;
   /** The internal id of the run whose child this is. */
   readonly parent?: string;
+  /** Shares places with the saga's and tenant's other runs of the same text. */
+  readonly lane?: string;
+  /** With `lane`. */
+  readonly places?: number;
 }
 
 /** What a start recorded; never changes. */
@@ -56,6 +60,7 @@ export interface RunRow {
   readonly attributes?: string;
   /** The internal id of the run whose child this is. */
   readonly parent?: string;
+  readonly lane?: string;
   readonly createdAt: number;
   readonly startAt: number;
 }
@@ -74,13 +79,14 @@ export const runColumns = (runs: string): string => `${runs}.id::text as key, ${
   ${runs}.run_id::text as run_id, ${runs}.saga::text as saga, ${runs}.version::text as version,
   ${runs}.shape_hash::text as shape_hash, ${runs}.input::text as input, ${runs}.input_format::text as input_format,
   ${runs}.input_digest::text as input_digest, ${runs}.priority::text as priority, ${runs}.attributes::text as attributes,
-  ${runs}.parent::text as parent,
+  ${runs}.parent::text as parent, ${runs}.lane::text as lane,
   ${millis(`${runs}.created_at`)} as created_at, ${millis(`${runs}.start_at`)} as start_at`;
 
 export function readRun(row: SqlRow): RunRow {
   const shape = optionalText(row, "shape");
   const attributes = optionalText(row, "attributes");
   const parent = optionalText(row, "parent");
+  const lane = optionalText(row, "lane");
   return {
     key: textOf(row, "key"),
     tenant: textOf(row, "tenant"),
@@ -96,21 +102,24 @@ export function readRun(row: SqlRow): RunRow {
     ...(shape === undefined ? {} : { shape }),
     ...(attributes === undefined ? {} : { attributes }),
     ...(parent === undefined ? {} : { parent }),
+    ...(lane === undefined ? {} : { lane }),
   };
 }
 
 const startColumns = `r.id, r.tenant, r.run_id, r.saga, r.version, r.shape_hash, r.input, r.input_format, r.input_digest,
-  r.priority, r.attributes, r.parent, r.created_at, r.start_at`;
+  r.priority, r.attributes, r.parent, r.lane, r.created_at, r.start_at`;
 
 export const newRunColumns = `tenant, run_id, saga, version, shape_hash, input, input_format, input_digest, attributes, priority,
-  start_at, created_at, due_at, rank`;
+  start_at, created_at, due_at, rank, lane, places`;
 
-/** Of a run that nobody took up yet, from `s.start_at` and `t.now`. */
-export const stateOfNew = "case when s.start_at <= t.now then 0 else 1 end";
+/** Of a run that nobody took up yet, from `s.start_at` and `t.now`: what shares places queues for one. */
+export const stateOfNew = (lane: string): string =>
+  `case when s.start_at > t.now then 1 when ${lane} is null then 0 else 5 end`;
 
-/** Parameters 1 to 12. `start_at` and `created_at` are one reading of the clock where no start is given. */
+/** Parameters 1 to 14. `start_at` and `created_at` are one reading of the clock where no start is given. */
 const newRunSource = `select $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text, $7::text, $8::text, $9::jsonb,
-    $10::integer, s.start_at, t.now, s.start_at, s.start_at - $10::integer * interval '1 second'`;
+    $10::integer, s.start_at, t.now, s.start_at, s.start_at - $10::integer * interval '1 second', $13::text,
+    $14::integer`;
 
 const newRunTimes = `from (select ${clockOr("$12")} as now) t,
     lateral (select coalesce(${instant("$11")}, t.now) as start_at) s`;
@@ -121,7 +130,7 @@ const newRunTimes = `from (select ${clockOr("$12")} as now) t,
  */
 const insertRun: Statement = (schema) => `
   insert into ${schema}.runs as r (${newRunColumns}, status, state, parent)
-  ${newRunSource}, 'pending', ${stateOfNew}, $13::bigint
+  ${newRunSource}, 'pending', ${stateOfNew("$13::text")}, $15::bigint
   ${newRunTimes}
   on conflict (tenant, run_id) do nothing
   returning ${runColumns("r")}`;
@@ -133,13 +142,13 @@ const insertRun: Statement = (schema) => `
 const insertOwnedRun: Statement = (schema) => `
   with r as (
     insert into ${schema}.runs as r (${newRunColumns}, status, state, owner, owner_worker)
-    ${newRunSource}, 'running', 2, $13::text, $14::bigint
+    ${newRunSource}, 'running', 2, $15::text, $16::bigint
     ${newRunTimes}
     on conflict (tenant, run_id) do nothing
     returning ${startColumns}
   ), j as (
     insert into ${schema}.journal (run, number, kind, format, payload, writer, nonce, at)
-    select r.id, 1, 'taken_up', $15::text, $16::text, $13::text, $17::text, r.created_at from r
+    select r.id, 1, 'taken_up', $17::text, $18::text, $15::text, $19::text, r.created_at from r
     returning run
   )
   select ${runColumns("r")} from r join j on j.run = r.id`;
@@ -163,6 +172,8 @@ function startValues(run: NewRun, now: number | null): SqlValue[] {
     run.priority,
     run.startAt === undefined ? null : storableMillis(run.startAt),
     now,
+    run.lane ?? null,
+    run.places ?? null,
   ];
 }
 

@@ -22,12 +22,13 @@ const mostText = 16_000_000;
 const insertRuns: Statement = (schema) => `
   with t as materialized (select ${clockOr("$7")} as now),
   o as materialized (
-    select * from unnest($8::text[], $9::text[], $10::text[], $11::text[], $12::text[]) with ordinality
-      as o(run_id, input, input_format, input_digest, attributes, position)
+    select * from unnest($8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::integer[]) with ordinality
+      as o(run_id, input, input_format, input_digest, attributes, lane, places, position)
   )
   insert into ${schema}.runs as r (${newRunColumns}, status, state)
   select $1::text, o.run_id, $2::text, $3::integer, $4::text, o.input, o.input_format, o.input_digest, o.attributes::jsonb,
-    $5::integer, s.start_at, t.now, s.start_at, s.start_at - $5::integer * interval '1 second', 'pending', ${stateOfNew}
+    $5::integer, s.start_at, t.now, s.start_at, s.start_at - $5::integer * interval '1 second', o.lane, o.places, 'pending',
+    ${stateOfNew("o.lane")}
   from t, lateral (select coalesce(${instant("$6")}, t.now) as start_at) s, o
   order by o.position
   on conflict (tenant, run_id) do nothing
@@ -90,6 +91,8 @@ async function startBatch(runner: Runner, runs: readonly NewRun[], now: number |
     runs.map(({ input }) => input.format),
     runs.map(({ inputDigest }) => inputDigest),
     runs.map(({ attributes }) => attributes ?? null),
+    runs.map(({ lane }) => lane ?? null),
+    runs.map(({ places }) => places ?? null),
   ]);
   const added = new Map(rows.map((row) => [textOf(row, "run_id"), row]));
   const created = new Map<string, RunRow>();

@@ -17,6 +17,7 @@ import { ClaimBounds } from "../store/claim-bounds.js";
 import { type ClaimedRun, type ClaimGroup, claimRuns, promoteDue } from "../store/claims.js";
 import type { Database } from "../store/db.js";
 import { oneTry } from "../store/sql.js";
+import { Admitting } from "./admitting.js";
 import { inTime } from "./in-time.js";
 import type { Lease } from "./lease.js";
 import type { Places, Slots } from "./slots.js";
@@ -48,6 +49,7 @@ export class Claiming {
   readonly #options: ClaimingOptions;
   readonly #bounds = new ClaimBounds();
   readonly #groups: readonly ClaimGroup[];
+  readonly #admitting: Admitting;
   readonly #sagas: ReadonlyMap<string, SagaDefinition>;
 
   constructor(options: ClaimingOptions) {
@@ -58,6 +60,10 @@ export class Claiming {
     });
     this.#groups = runnable.flatMap(({ group }) => options.tenants?.map((tenant) => ({ ...group, tenant })) ?? [group]);
     this.#sagas = new Map(runnable.map(({ saga, group }) => [groupKey(group), saga]));
+    this.#admitting = new Admitting(
+      options.database,
+      this.#groups.map((group) => ({ ...group, definition: this.sagaOf(group)! })),
+    );
   }
 
   /** Whether this worker takes up that tenant's runs. */
@@ -76,11 +82,17 @@ export class Claiming {
     this.wantsSlot = slots.free === 0;
     if (!lease.firm || this.wantsSlot || this.#groups.length === 0) return undefined;
     const look = promoteDue(oneTry(database), mostPromoted, database.nowOverride());
-    const { promoted, suspects, nextDueAt } = await inTime(look, { clock });
+    const { promoted, suspects, queued, nextDueAt } = await inTime(look, { clock });
+    // As long as no run anywhere waits for a place, a look costs what it did.
+    const admission = queued ? await inTime(this.#admitting.turn(slots.free), { clock }) : undefined;
+    // They have waited, so their ranks are below what was claimed meanwhile.
+    if (admission !== undefined && admission.admitted > 0) this.#bounds.lookFully();
     if (suspects && !slots.hasSuspect) await this.#claim(1, true);
     const { asked, claimed } = await this.#claim(mostClaimed, false);
     this.wantsSlot = slots.free === 0 || (suspects && slots.hasSuspect);
     if (slots.free > 0 && (promoted === mostPromoted || (claimed > 0 && claimed === asked))) return 0;
+    if (slots.free > 0 && admission?.more) return 0;
+    if (slots.free > 0 && admission?.contended) return leastWaitMs;
     return nextDueAt === undefined ? undefined : this.#until(nextDueAt);
   }
 

@@ -176,7 +176,10 @@ class DurableHooks implements ExecutorHooks {
         listen: onDatabase,
         onNotification,
         onHeard: () => this.#ends.wake(),
-        onEnded: (header) => this.#ended(header),
+        onEnded: (header) => {
+          this.#ended(header);
+          this.#placeFree(header);
+        },
         clock,
         chance,
         logger,
@@ -278,8 +281,14 @@ class DurableHooks implements ExecutorHooks {
     this.#ends.wake();
   }
 
-  /** The journal itself announces what others must hear of. */
-  written(_header: RunHeader, _state: RunState): void {}
+  /** The journal itself announces what others must hear of, but for places that are free again. */
+  written(header: RunHeader, state: RunState): void {
+    if (state.finished !== undefined) this.#placeFree(header);
+  }
+
+  #placeFree({ lane }: RunHeader): void {
+    if (lane !== undefined) this.#announce({ kind: "ready" });
+  }
 
   async availability(): Promise<Availability> {
     const { database } = this.#parts;

@@ -192,6 +192,8 @@ export class Worker {
   /** Starts a run in a free slot here and now; undefined when there is none, or it is not due yet. */
   async startHere(saga: SagaDefinition, start: RunStart): Promise<{ header: RunHeader; created: boolean } | undefined> {
     const { journal, policies, chance } = this.#parts;
+    // What shares places takes its turn.
+    if (start.lane !== undefined) return undefined;
     const due = start.startAt === undefined || start.startAt <= journal.now();
     if (!due || this.#stopping || !this.#lease.firm || !this.#claiming.serves(journal.tenant)) return undefined;
     const places = this.#slots.reserve(1);

@@ -147,9 +147,14 @@ describe("what is not due", () => {
     const startAt = Date.now() + 3_600_000;
     const key = await store.run({ startAt });
     expect((await runRow(key))?.state).toBe(1);
-    expect(await promoteDue(store.database, 100, null)).toEqual({ promoted: 0, suspects: false, nextDueAt: startAt });
+    expect(await promoteDue(store.database, 100, null)).toEqual({
+      promoted: 0,
+      suspects: false,
+      queued: false,
+      nextDueAt: startAt,
+    });
     expect(await claim(1)).toEqual([]);
-    expect(await promoteDue(store.database, 100, startAt)).toEqual({ promoted: 1, suspects: false });
+    expect(await promoteDue(store.database, 100, startAt)).toEqual({ promoted: 1, suspects: false, queued: false });
     expect((await claim(1)).map(({ run }) => run.key)).toEqual([key]);
   });
 

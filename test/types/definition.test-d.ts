@@ -384,3 +384,26 @@ defineSaga({
   version: 1,
   steps: [made("a"), made("b"), pivot({ name: "c", run: async (_context: object) => {} })],
 });
+
+// The key of a limit gets the parsed input.
+export const limited = defineSaga({
+  name: "limited",
+  version: 1,
+  input: z.object({ customer: z.string(), at: z.string().transform((text) => new Date(text)) }),
+  steps: [step({ name: "look", run: async (_: { customer: string }) => {}, nothingToUndo: true })],
+  concurrency: {
+    limit: 1,
+    key: (input) => {
+      expectTypeOf(input.at).toEqualTypeOf<Date>();
+      return input.customer;
+    },
+  },
+});
+expectTypeOf<InputOf<typeof limited>>().toEqualTypeOf<{ customer: string; at: string }>();
+defineSaga({
+  name: "limited",
+  version: 1,
+  steps: [step({ name: "look", run: async () => {}, nothingToUndo: true })],
+  // @ts-expect-error a key is a text
+  concurrency: { limit: 1, key: () => 7 },
+});

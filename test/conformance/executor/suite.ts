@@ -7,6 +7,7 @@ import { cancelling } from "./cancel.js";
 import { children } from "./children.js";
 import { closing } from "./closing.js";
 import { compensations } from "./compensations.js";
+import { concurrency } from "./concurrency.js";
 import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
 import { handles } from "./handles.js";
@@ -31,7 +32,7 @@ import { values } from "./values.js";
 const themes = [
   ...[running, outputs, values, policies, attempts, failing],
   ...[rollback, compensations, reconciling, pivoting, deadlines],
-  ...[starting, startingMany, handles, cancelling, stoppingWhatRuns, races],
+  ...[starting, startingMany, concurrency, handles, cancelling, stoppingWhatRuns, races],
   ...[sleeping, sideBySide, children, scheduling],
   ...[attributes, looking, retryingByHand, resolving, closing],
 ];

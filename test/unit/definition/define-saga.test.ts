@@ -138,6 +138,38 @@ describe("the table of kinds", () => {
   });
 });
 
+describe("concurrency", () => {
+  const of = (concurrency: unknown) => faultsOf({ name: "order", version: 1, steps: [look], concurrency });
+
+  it("is a limit, and a key where there is one; frozen, and no part of the shape", () => {
+    const key = () => "all";
+    const saga = defineSaga({ name: "order", version: 1, steps: [look], concurrency: { limit: 3, key } });
+    expect(saga.concurrency).toEqual({ limit: 3, key });
+    expect(Object.isFrozen(saga.concurrency)).toBe(true);
+    const plain = defineSaga({
+      name: "order",
+      version: 1,
+      steps: [look],
+      concurrency: { limit: 1_000_000, key: undefined },
+    });
+    expect(plain.concurrency).toEqual({ limit: 1_000_000 });
+    expect(plain.shape).toEqual(saga.shape);
+    expect(defineSaga({ name: "order", version: 1, steps: [look] })).not.toHaveProperty("concurrency");
+  });
+
+  it("that can't be is refused, each fault by its place", () => {
+    for (const limit of [0, -1, 1.5, "1", null, undefined, Number.NaN, Number.POSITIVE_INFINITY, 1_000_001])
+      expect(of({ limit }).map(({ at }) => at)).toEqual(["concurrency.limit"]);
+    for (const wrong of [1, null, "all", [1]]) expect(of(wrong).map(({ at }) => at)).toEqual(["concurrency"]);
+    expect(of({ limit: 0, key: "customer", limt: 1 }).map(({ at }) => at)).toEqual([
+      "concurrency.limt",
+      "concurrency.limit",
+      "concurrency.key",
+    ]);
+    expect(of({ limit: 1, limt: 1 })[0]!.fault).toContain('"limit"');
+  });
+});
+
 describe("all faults", () => {
   it("come at once, in one coded error that names each step", () => {
     const error = (() => {
