@@ -63,6 +63,7 @@ const twice = new Promise<void>((resolve) => {
   };
 });
 const { nextFiring } = await executor.schedules.put({
+  missed: "all",
   id: ticks,
   target: report,
   every: "1s",
