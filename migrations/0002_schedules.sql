@@ -12,6 +12,9 @@ create table :"schema".schedules (
   input text not null,
   input_format text not null,
   input_digest text not null,
+  -- Which of the saga's runs those of its firings share places with, and how many there are; null: they need none.
+  lane text,
+  places integer,
   -- Either a cron expression in a time zone, or an interval.
   cron text,
   time_zone text,

@@ -13,7 +13,7 @@ import { digestOf } from "../journal/canonical.js";
 import type { Values } from "../journal/codec.js";
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import { foldRun, type KnownRun, type Operating, write } from "./operating.js";
-import { checkSameRun } from "./starting.js";
+import { checkSameRun, laneOf } from "./starting.js";
 
 export interface ChildParts {
   /** What a parent's verbs work with: a child is of its parent's tenant. */
@@ -61,6 +61,7 @@ export class Children {
     const { begin, operatingFor, values } = this.#parts;
     const { journal } = operatingFor(parent);
     const loaded = await journal.load(runId);
+    const lane = laneOf(saga, () => values.decode(input));
     const start: RunStart = {
       runId,
       saga: saga.name,
@@ -70,6 +71,7 @@ export class Children {
       inputDigest: digestOf(values.decode(input)),
       priority: parent.priority,
       parent: parent.key,
+      ...(lane === undefined ? {} : { lane, places: saga.concurrency!.limit }),
     };
     if (loaded !== undefined) {
       checkSameRun(start, loaded.header);

@@ -74,10 +74,10 @@ export class MemoryScheduleBook implements ScheduleBook {
   async move(record: ScheduleRecord, { start = [], ...changes }: ScheduleMove): Promise<boolean> {
     const kept = this.#kept.get(record.id);
     if (kept?.record.revision !== record.revision) return false;
-    const { input, inputDigest, saga, version } = kept.record;
+    const { input, inputDigest, saga, version, shared } = kept.record;
     this.#keep({ ...kept, record: { ...kept.record, ...changes, revision: record.revision + 1 } });
     for (const runId of start)
-      await this.#parts.begin({ runId, saga, version, shape: kept.shape, input, inputDigest, priority: 0 });
+      await this.#parts.begin({ runId, saga, version, shape: kept.shape, input, inputDigest, ...shared, priority: 0 });
     return true;
   }
 

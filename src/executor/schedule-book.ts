@@ -14,6 +14,8 @@ export interface NewSchedule {
   readonly shape: Shape;
   readonly input: StoredValue;
   readonly inputDigest: string;
+  /** What the runs share places with, and how many there are. */
+  readonly shared?: { readonly lane: string; readonly places: number };
   readonly timing: Timing;
   readonly missed: MissedPolicy;
   readonly overlap: OverlapPolicy;
@@ -73,6 +75,8 @@ export function sameSchedule(record: ScheduleRecord, put: NewSchedule): boolean 
     record.saga === put.saga &&
     record.version === put.version &&
     record.inputDigest === put.inputDigest &&
+    record.shared?.lane === put.shared?.lane &&
+    record.shared?.places === put.shared?.places &&
     record.missed === put.missed &&
     record.overlap === put.overlap &&
     sameTiming(record.timing, put.timing)

@@ -132,9 +132,22 @@ async function putSchedule(read: ReadSchedule, { book, values }: PutParts): Prom
   const { id, target, timing, missed, overlap } = read;
   // Parsed, sized and digested as a start's is: a firing must not find out that it can't start.
   const start = await prepareStart(target, read.input, { id: "put" }, { ...values, freshId: () => "put" });
-  const { saga, version, shape, input, inputDigest } = start;
+  const { saga, version, shape, input, inputDigest, lane, places } = start;
+  const shared = lane === undefined ? {} : { shared: { lane, places: places! } };
   const nextAt = nextFiring(timing, await book.now())!;
-  const schedule: NewSchedule = { id, saga, version, shape, input, inputDigest, timing, missed, overlap, nextAt };
+  const schedule: NewSchedule = {
+    id,
+    saga,
+    version,
+    shape,
+    input,
+    inputDigest,
+    ...shared,
+    timing,
+    missed,
+    overlap,
+    nextAt,
+  };
   return book.put(schedule);
 }
 

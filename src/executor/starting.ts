@@ -56,7 +56,7 @@ async function parseInput(saga: SagaDefinition, input: unknown): Promise<unknown
 const onlyLane = "*";
 
 /** What the run shares places with (1.9). The key is told once, and stored: another word of a later deploy is for later runs. */
-function laneOf({ name, concurrency }: SagaDefinition, input: () => unknown): string | undefined {
+export function laneOf({ name, concurrency }: SagaDefinition, input: () => unknown): string | undefined {
   if (concurrency?.key === undefined) return concurrency && onlyLane;
   let key: unknown;
   try {

@@ -99,6 +99,8 @@ export const expectedObjects = {
       "input",
       "input_format",
       "input_digest",
+      "lane",
+      "places",
       "cron",
       "time_zone",
       "every_ms",

@@ -26,6 +26,9 @@ export interface NewScheduleRow {
   readonly shapeHash: string;
   readonly input: StoredText;
   readonly inputDigest: string;
+  readonly lane?: string;
+  /** With `lane`. */
+  readonly places?: number;
   readonly cron?: string;
   readonly timeZone?: string;
   readonly everyMs?: number;
@@ -50,7 +53,7 @@ export interface ScheduleRow extends Omit<NewScheduleRow, "nextAt"> {
 
 const columns = `s.tenant::text as tenant, s.id::text as id, s.saga::text as saga, s.version::text as version,
   s.shape_hash::text as shape_hash, s.input::text as input, s.input_format::text as input_format,
-  s.input_digest::text as input_digest, s.cron::text as cron, s.time_zone::text as time_zone,
+  s.input_digest::text as input_digest, s.lane::text as lane, s.places::text as places, s.cron::text as cron, s.time_zone::text as time_zone,
   s.every_ms::text as every_ms, s.missed::text as missed, s.overlap::text as overlap, s.paused::text as paused,
   ${millis("s.next_due_at")} as next_due_at, ${millis("s.last_due_at")} as last_due_at,
   s.last_run_id::text as last_run_id, ${millis("s.skipped_due_at")} as skipped_due_at,
@@ -68,6 +71,8 @@ function readSchedule(row: SqlRow): ScheduleRow {
     shapeHash: textOf(row, "shape_hash"),
     input: { format: textOf(row, "input_format"), text: textOf(row, "input") },
     inputDigest: textOf(row, "input_digest"),
+    ...present("lane", optionalText(row, "lane")),
+    ...present("places", optionalNumber(row, "places")),
     ...present("cron", optionalText(row, "cron")),
     ...present("timeZone", optionalText(row, "time_zone")),
     ...present("everyMs", optionalNumber(row, "every_ms")),
@@ -95,18 +100,19 @@ const sameTiming = `(s.cron, s.time_zone, s.every_ms) is not distinct from (excl
  */
 const putStatement: Statement = (schema) => `
   insert into ${schema}.schedules as s (tenant, id, saga, version, shape_hash, input, input_format, input_digest,
-    cron, time_zone, every_ms, missed, overlap, next_due_at, created_at, changed_at)
+    cron, time_zone, every_ms, missed, overlap, next_due_at, created_at, changed_at, lane, places)
   select $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text, $7::text, $8::text,
-    $9::text, $10::text, $11::bigint, $12::text, $13::text, ${instant("$14")}, t.now, t.now
+    $9::text, $10::text, $11::bigint, $12::text, $13::text, ${instant("$14")}, t.now, t.now, $16::text, $17::integer
   from (select ${clockOr("$15")} as now) t
   on conflict (tenant, id) do update set saga = excluded.saga, version = excluded.version,
     shape_hash = excluded.shape_hash, input = excluded.input, input_format = excluded.input_format,
-    input_digest = excluded.input_digest, cron = excluded.cron, time_zone = excluded.time_zone,
+    input_digest = excluded.input_digest, lane = excluded.lane, places = excluded.places, cron = excluded.cron, time_zone = excluded.time_zone,
     every_ms = excluded.every_ms, missed = excluded.missed, overlap = excluded.overlap,
     next_due_at = case when ${sameTiming} then s.next_due_at else excluded.next_due_at end,
     changed_at = excluded.changed_at, revision = s.revision + 1
-  where (s.saga, s.version, s.shape_hash, s.input_digest, s.missed, s.overlap) is distinct from
-      (excluded.saga, excluded.version, excluded.shape_hash, excluded.input_digest, excluded.missed, excluded.overlap)
+  where (s.saga, s.version, s.shape_hash, s.input_digest, s.missed, s.overlap, s.lane, s.places) is distinct from
+      (excluded.saga, excluded.version, excluded.shape_hash, excluded.input_digest, excluded.missed, excluded.overlap,
+        excluded.lane, excluded.places)
     or not ${sameTiming}
   returning ${columns}`;
 
@@ -149,6 +155,7 @@ export async function putSchedule(runner: Runner, row: NewScheduleRow, now: numb
   const [written] = await runner.run(putStatement, [
     ...[tenant, id, saga, version, shapeHash, input.text, input.format, inputDigest],
     ...[cron ?? null, timeZone ?? null, everyMs ?? null, missed, overlap, storableMillis(row.nextAt), now],
+    ...[row.lane ?? null, row.places ?? null],
   ]);
   if (written !== undefined) return readSchedule(written);
   // Nothing differed; or it was removed between the two statements, and is then put anew.
@@ -201,10 +208,11 @@ export async function moveSchedule(
   row: ScheduleRow,
   { start, now }: { readonly start: readonly string[]; readonly now: number | null },
 ): Promise<boolean> {
-  const { tenant, saga, version, shapeHash, input, inputDigest } = row;
+  const { tenant, saga, version, shapeHash, input, inputDigest, lane, places } = row;
+  const shared = lane === undefined ? {} : { lane, places: places! };
   return database.transaction(async (connection) => {
     if (!(await updateRow(connection, row))) return false;
-    const run: Omit<NewRun, "runId"> = { tenant, saga, version, shapeHash, input, inputDigest, priority: 0 };
+    const run: Omit<NewRun, "runId"> = { tenant, saga, version, shapeHash, input, inputDigest, ...shared, priority: 0 };
     for (const runId of start) await startRun(connection, { ...run, runId }, now);
     return true;
   });

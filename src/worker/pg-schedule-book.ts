@@ -49,7 +49,8 @@ export class PgScheduleBook implements ScheduleBook {
     // Before the row: a shape that nobody uses does no harm, a run without its shape can't be read.
     await keepShape(database, hash, JSON.stringify(shape));
     const input = packValue(schedule.input);
-    const row = { tenant, id, saga, version, shapeHash: hash, input, inputDigest, missed, overlap, nextAt };
+    const of = { tenant, id, saga, version, shapeHash: hash, input, inputDigest, ...schedule.shared };
+    const row = { ...of, missed, overlap, nextAt };
     const times =
       timing.kind === "every" ? { everyMs: timing.everyMs } : { cron: timing.cron, timeZone: timing.timeZone };
     const written = await putSchedule(database, { ...row, ...times }, database.nowOverride());
@@ -100,6 +101,7 @@ export function recordOf(row: ScheduleRow): ScheduleRecord {
     version: row.version,
     input: unpackValue(row.input),
     inputDigest: row.inputDigest,
+    ...(row.lane === undefined ? {} : { shared: { lane: row.lane, places: row.places! } }),
     timing: timingOf(row),
     missed: missed as MissedPolicy,
     overlap: overlap as OverlapPolicy,
