@@ -4,7 +4,7 @@
 import type { RunState } from "../core/state.js";
 import type { SagaDefinition } from "../definition/saga.js";
 import { Children } from "../executor/children.js";
-import type { StartOptions } from "../executor/executor.js";
+import type { SagaExecutor, StartOptions } from "../executor/executor.js";
 import { type Availability, type ExecutorHooks, JournalExecutor } from "../executor/journal-executor.js";
 import { policyOptions } from "../executor/options.js";
 import type { Registry } from "../executor/registry.js";
