@@ -7,6 +7,7 @@ import { claimRuns } from "../../src/store/claims.js";
 import { type Database, openDatabase } from "../../src/store/db.js";
 import { rowsAfter } from "../../src/store/journal-rows.js";
 import { KeptConnection } from "../../src/store/kept-connection.js";
+import { admitQueued } from "../../src/store/lanes.js";
 import { migrate, verifySchema } from "../../src/store/migrate.js";
 import { readMigrations } from "../../src/store/migrations.js";
 import { Announcer, type Notice, readPayload } from "../../src/store/notify.js";
@@ -36,8 +37,24 @@ describe.runIf(pgbouncer !== undefined)("PG-6: behind a transaction pooler with 
 
   test("replicas that migrate at once all succeed, and no lock stays behind", async () => {
     const applied = await Promise.all(databases.map((database) => migrate(database)));
-    expect(applied.flat()).toEqual(readMigrations().map(({ name }) => name));
+    expect(applied.flat()).toEqual(readMigrations().map((migration) => migration.name));
     await Promise.all(databases.map((database) => verifySchema(database)));
+    expect(await fresh.query("select * from pg_locks where locktype = 'advisory'")).toEqual([]);
+  });
+
+  test("three that give out a lane's places at once give out so many as there are", async () => {
+    const group = { saga: "laned", version: 1, shapeHash: "shape", limit: 3 };
+    for (let index = 0; index < 10; index += 1)
+      await startRun(
+        databases[index % 3]!,
+        newRun({ runId: `laned-${index}`, saga: "laned", lane: "c", places: 3 }),
+        null,
+      );
+    const lanes = [{ group: 0, tenant: "", lane: "c", limit: 3, free: true }];
+    const given = await Promise.all(
+      databases.map((database) => admitQueued(database, { groups: [group], lanes, most: 10 })),
+    );
+    expect(given.reduce((sum, each) => sum + each.given, 0)).toBe(3);
     expect(await fresh.query("select * from pg_locks where locktype = 'advisory'")).toEqual([]);
   });
 

@@ -166,7 +166,7 @@ describe("concurrency", () => {
       "concurrency.limit",
       "concurrency.key",
     ]);
-    expect(of({ limit: 1, limt: 1 })[0]!.fault).toContain('"limit"');
+    expect(of({ limit: 1, limt: 1 })[0]!.fault).toContain("did you mean limit?");
   });
 });
 
