@@ -52,7 +52,7 @@ export function readWait(facts: JournalFacts, entry: WaitEntry, number: number):
       return about(facts, entry.step, (step) => ({
         ...step,
         completed: entry.status === "completed",
-        child: { runId: step.child?.runId ?? "", ended: entry.status },
+        child: { ...step.child!, ended: entry.status },
       }));
   }
 }

@@ -194,7 +194,7 @@ const ownersKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
 ]);
 const bringers: Partial<Record<Entry["kind"], readonly Entry["kind"][]>> = {
   rollback_started: ["resolved", "recalled"],
-  finished: ["resolved", "cancel_requested"],
+  finished: ["resolved", "cancel_requested", "recalled"],
 };
 
 type About<Kind extends Entry["kind"]> = Extract<Entry, { readonly kind: Kind }>;

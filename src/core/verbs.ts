@@ -142,8 +142,8 @@ export function decideResolve(shape: Shape, state: RunState, resolution: Resolut
   return { entries };
 }
 
-/** Where nobody drives the run and no compensation is left to try, it ends with the word that settled the last step. */
-function withEnd(shape: Shape, state: RunState, entries: readonly Entry[]): readonly Entry[] {
+/** Where nobody drives the run and no compensation is left to try, it ends with the word that brings that about. */
+export function withEnd(shape: Shape, state: RunState, entries: readonly Entry[]): readonly Entry[] {
   const next = foldEntries(shape, state, entries, 0);
   if (next.owner !== undefined || nextOwed(shape, next) !== undefined) return entries;
   return [...entries, { kind: "finished", status: rolledBackStatus(next, next.rollback!) }];

@@ -13,11 +13,13 @@ import {
   noRetry,
   noTerminal,
   notHappened,
+  output,
   returned,
 } from "./answers.js";
 import { excusedOwner } from "./charges.js";
 import { actionText, hears, isBehind, keyOf, type Owner, outcomeText } from "./owner.js";
 import { type Scene, withOwner } from "./scene.js";
+import { concurrencyOf, itemCount, longDelayMs } from "./shapes.js";
 import { effectOf, isTransactional, landed, late, policiesOf, type World, withEffect } from "./world.js";
 
 /** Adds what may become of the body, or the ask, that the owner has in hand. */
@@ -37,14 +39,16 @@ export function performs(scene: Scene, owner: Owner, action: Attempted): void {
       to: scene.reads(excusedOwner(scene.run, without, owner), owner, owner.view),
     });
   const reason = hears({ run: scene.run, policies: policiesOf(scene.world, owner) }, owner, scene.world.journal);
-  if (reason === "lost") scene.add({ label: "hears that the run is another's", to: abandons(scene, without, owner) });
+  if (reason === "lost")
+    scene.add({ label: "hears that the run is another's", to: withoutBody(abandoned(scene, without, hand), owner) });
   else if (reason !== undefined)
     scene.add({
       label: `is told to stop: ${reason}`,
       to: withOwner(without, { ...owner, hand: { ...hand, aborted: reason } }),
     });
-  if (action.kind === "reconcile") asks(scene, owner, without, action, hand.aborted);
-  else if (action.kind === "run") runs(scene, owner, without, action, hand);
+  if (action.kind === "compute") computes(scene, owner, without, action);
+  else if (action.kind === "reconcile") asks(scene, owner, without, action, hand.aborted);
+  else runs(scene, owner, without, action, hand);
 }
 
 function runs(
@@ -111,11 +115,52 @@ function asks(scene: Scene, owner: Owner, without: World, action: Attempted, abo
   answers(aborted === undefined ? askThrew : abortedBy(askThrew, aborted), without);
 }
 
-/** What it has sent may still land. */
-export function abandons(scene: Scene, world: World, { hand }: Owner): World {
+/** What a pure function gives, or that it throws. */
+function computes(scene: Scene, owner: Owner, without: World, action: Extract<Attempted, { kind: "compute" }>): void {
+  const outcomes = owner.current ? computedAs(scene, owner, action) : [noTerminal];
+  for (const outcome of outcomes)
+    scene.add({
+      label: `ends to ${actionText(action)}: ${outcomeText(outcome)}`,
+      to: withOwner(without, { ...owner, hand: { kind: "outcome", action, outcome } }),
+    });
+}
+
+function computedAs(
+  { run }: Scene,
+  { view }: Owner,
+  { what, step }: Extract<Attempted, { kind: "compute" }>,
+): readonly Outcome[] {
+  switch (what) {
+    case "when":
+      return [true, false].map((holds): Outcome => ({ kind: "computed", what, holds }));
+    case "for":
+      return [{ kind: "computed", what, ms: longDelayMs }];
+    case "over":
+      return [
+        { kind: "computed", what, items: output, count: itemCount, concurrency: concurrencyOf(run, step) },
+        noTerminal,
+      ];
+    case "input":
+      return [{ kind: "computed", what, runId: `child ${view.state.steps[step]!.earlierChildren}`, input: output }];
+    case "payload":
+      return [{ kind: "computed", what, payload: output }, noTerminal];
+  }
+}
+
+/** What all its bodies have sent may still land. */
+export function abandons(scene: Scene, world: World, { hand, beside }: Owner): World {
+  return [hand, ...beside].reduce((left, body) => abandoned(scene, left, body), world);
+}
+
+function abandoned(scene: Scene, world: World, hand: Owner["hand"]): World {
   if (hand.kind !== "body" || hand.landed || hand.action.kind !== "run") return world;
   const { step, direction } = hand.action;
   return direction === "forward" && !isTransactional(scene.run, step)
     ? late(scene.run, world, step, "unsettled")
     : world;
+}
+
+/** It has let go of the body that it was about. */
+function withoutBody(world: World, { beside: [hand, ...beside], ...owner }: Owner): World {
+  return hand === undefined ? world : withOwner(world, { ...owner, hand, beside });
 }

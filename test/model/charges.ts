@@ -2,12 +2,12 @@
 
 import type { Attempted } from "../../src/core/action.js";
 import type { Owner } from "./owner.js";
-import type { Explored } from "./shapes.js";
+import { type Explored, policyFor } from "./shapes.js";
 import { type Charge, effectOf, isTransactional, type World, withEffect } from "./world.js";
 
 export function budgetOf(run: Explored, { step, direction }: Charge): number {
   if (run.kinds.has("deploy")) return Number.POSITIVE_INFINITY;
-  const policy = run.policies.before.steps[step]!;
+  const policy = policyFor(run.policies.before, step);
   return direction === "forward" ? policy.retry.maxAttempts : policy.compensationRetry.maxAttempts;
 }
 
@@ -16,7 +16,14 @@ export function chargeOf(action: Attempted): Charge | undefined {
   return action.kind === "run" ? { step: action.step, direction: action.direction } : undefined;
 }
 
-/** What the owner has under way, or just had. */
+/** All that the owner has under way, or just had. */
+export function chargesOf(owner: Owner): readonly Charge[] {
+  const beside = owner.beside.flatMap(({ action }) => chargeOf(action) ?? []);
+  const charge = chargeInHand(owner);
+  return charge === undefined ? beside : [charge, ...beside];
+}
+
+/** What the owner has under way, or just had, apart from what goes on beside it. */
 export function chargeInHand({ hand }: Owner): Charge | undefined {
   return hand.kind === "body" || hand.kind === "outcome" ? chargeOf(hand.action) : undefined;
 }

@@ -4,7 +4,7 @@ import type { EndStatus } from "../../src/core/entry.js";
 import { owed } from "../../src/core/facts-units.js";
 import { projectionOf } from "../../src/core/projection.js";
 import { budgetOf } from "./charges.js";
-import type { Explored } from "./shapes.js";
+import { type Explored, policyFor } from "./shapes.js";
 import { effectOf, type Verdict, type World } from "./world.js";
 
 /** Which ends keep an answer that was given (1.7). */
@@ -34,7 +34,7 @@ function pivotFaults(run: Explored, world: World): string[] {
 }
 
 function budgetFaults(run: Explored, world: World): string[] {
-  return run.shape.steps.flatMap(({ name: step }) => {
+  return run.units.flatMap(({ name: step }) => {
     const { charged, undoCharged } = effectOf(run, world, step);
     const over =
       charged > budgetOf(run, { step, direction: "forward" }) ||
@@ -44,10 +44,11 @@ function budgetFaults(run: Explored, world: World): string[] {
 }
 
 function askFaults(run: Explored, { owners }: World): string[] {
-  return owners.flatMap(({ hand, view }) => {
+  const bodies = owners.flatMap(({ hand, beside, view }) => [hand, ...beside].map((body) => ({ hand: body, view })));
+  return bodies.flatMap(({ hand, view }) => {
     if (hand.kind !== "body" || hand.action.kind !== "run" || hand.action.direction !== "forward") return [];
     const { step } = hand.action;
-    const { maxAsks } = run.judged.before.steps[step]!;
+    const { maxAsks } = policyFor(run.judged.before, step);
     const asked = maxAsks > 0 && Number.isFinite(maxAsks);
     return asked && view.facts.steps[step]!.doubt
       ? [`1.5 "${step}" is in doubt, and is run again instead of being asked about`]
@@ -59,20 +60,35 @@ function askFaults(run: Explored, { owners }: World): string[] {
 function endFaults(run: Explored, world: World, status: EndStatus): string[] {
   const { facts } = world.journal;
   const remaining = owed(run.shape, facts);
-  return run.shape.steps.flatMap(({ name, kind, undone }) => {
+  const units = run.units.flatMap(({ name, kind, undone }) => {
     const { live } = effectOf(run, world, name);
+    const seen = facts.steps[name];
+    // An item of a list that was never listed, or a step that was skipped: nothing of it happened.
+    const none = seen === undefined || seen.holds === false;
+    if (none) return live ? [`1.1 "${name}" was not to run, and is done`] : [];
     switch (status) {
       case "completed":
         return live ? [] : [`1.4 completed, and "${name}" is not done`];
       case "forward_incomplete":
       case "in_doubt":
-        return facts.steps[name]!.completed && !live ? [`1.4 ${status}, and "${name}" is not done any more`] : [];
+        return seen.completed && !live ? [`1.4 ${status}, and "${name}" is not done any more`] : [];
       default:
         return live && (kind !== "compensatable" || undone) && !remaining.includes(name)
           ? [`1.4 ${status}, and "${name}" is still done`]
           : [];
     }
   });
+  return [...units, ...childFaults(run, world, status)];
+}
+
+/** A child is done where its parent is, and undone where that is, unless the parent owes it. */
+function childFaults({ shape }: Explored, { child, journal: { facts } }: World, status: EndStatus): string[] {
+  const step = shape.steps.find(({ element }) => element === "child");
+  if (step === undefined || facts.steps[step.name]!.holds === false) return [];
+  const owes = facts.turned === undefined || owed(shape, facts).includes(step.name);
+  if (status === "completed") return child === "completed" ? [] : [`1.4 completed, and its child is ${child}`];
+  if (owes || child === "undone") return [];
+  return child === "not there" ? [] : [`1.4 ${status}, and its child is ${child}`];
 }
 
 /** What the run's row would show of its end, against the raw rows. */

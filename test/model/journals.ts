@@ -1,19 +1,20 @@
 // THE JOURNALS OF ONE EXPLORATION, each kept once: what the real fold makes of it, what its raw rows say, and a row to add.
 // Two journals are the same here when no later decision and no rule can tell them apart.
 
-import type { Entry, Row } from "../../src/core/entry.js";
+import { type Entry, farFuture, type Row } from "../../src/core/entry.js";
 import { foldRows } from "../../src/core/fold.js";
-import { type JournalFacts, noFacts } from "../../src/core/journal-facts.js";
+import { type JournalFacts, type LineFacts, noFacts, type StepFacts } from "../../src/core/journal-facts.js";
 import type { RetryPolicy } from "../../src/core/policies.js";
 import { checkRow, type Violation } from "../../src/core/rules.js";
 import {
   type AttemptsState,
   initialState,
   type RunState,
+  type SignalLine,
   type StepState,
   type UnderWay,
 } from "../../src/core/state.js";
-import { type Explored, now } from "./shapes.js";
+import { type Explored, now, policyFor } from "./shapes.js";
 
 export interface Journal {
   readonly id: number;
@@ -67,11 +68,12 @@ export class Journals {
   later(journal: Journal, ms: number): Journal {
     if (ms === 0) return journal;
     const { state, facts } = journal;
-    return remembered(journal, `later ${ms}`, () => this.#kept(earlier(state, ms, this.#explored), facts));
+    return remembered(journal, `later ${ms}`, () => this.#kept(earlier(state, ms, this.#explored), sooner(facts, ms)));
   }
 
-  #kept(state: RunState, facts: JournalFacts): Journal {
-    const settled = earlier(state, 0, this.#explored);
+  #kept(read: RunState, told: JournalFacts): Journal {
+    const settled = renumbered(earlier(read, 0, this.#explored));
+    const facts = relined(sooner(told, 0));
     const text = this.#merged ? essence(this.#explored, settled, facts) : `${this.#byText.size}`;
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
@@ -94,14 +96,17 @@ export function remembered<T>(journal: Journal, what: string, compute: () => T):
 function essence(run: Explored, state: RunState, facts: JournalFacts): string {
   const { last: _last, startAt: _startAt, parked: _parked, begun: _begun, steps, ...rest } = state;
   const { last: _number, steps: stepsFacts, ...restFacts } = facts;
-  const over = facts.finished !== undefined && facts.finished !== "compensation_failed";
+  const ends = facts.finished;
+  const over = ends !== undefined && ends !== "compensation_failed" && ends !== "forward_incomplete";
   const back = state.rollback !== undefined;
-  const told = run.shape.steps.map(({ name, kind }) => {
-    const step = steps[name]!;
-    const seen = stepsFacts[name]!;
+  const elements = run.shape.steps.filter(({ element }) => element !== undefined);
+  const told = [...elements, ...run.units].map(({ name, kind }) => {
+    const step = steps[name];
+    const seen = stepsFacts[name];
+    if (step === undefined || seen === undefined) return 0;
     const { forward, undo, asks, final, unsettledSince, ...stands } = step;
     const { attempts, compensations, asks: seenAsks, ...seenStands } = seen;
-    const { retry, compensationRetry, maxAsks } = run.policies.before.steps[name]!;
+    const { retry, compensationRetry, maxAsks } = policyFor(run.policies.before, name);
     const changes = run.kinds.has("deploy");
     const tries = !over && !back && (step.done === undefined || !seen.completed);
     const undoes = !over && (!step.undone || !seen.compensated);
@@ -162,10 +167,10 @@ function nameless(key: string, value: unknown): unknown {
 
 /** Every instant `ms` earlier; one that lies behind, and makes no difference any more, is 0. */
 function earlier(state: RunState, ms: number, { policies }: Explored): RunState {
-  const moved = (instant: number): number => (instant <= now + ms ? 0 : instant - ms);
+  const moved = (instant: number): number => movedBy(instant, ms);
   const tried = (attempts: AttemptsState): AttemptsState => ({ ...attempts, retryAt: moved(attempts.retryAt) });
   const since = (instant: number, step: string): number => {
-    const { attemptMs } = policies.before.steps[step]!;
+    const { attemptMs } = policyFor(policies.before, step);
     return instant + attemptMs <= now + ms ? 0 : instant - ms;
   };
   const begun = (body: UnderWay): UnderWay => ({ ...body, since: since(body.since, body.step) });
@@ -176,6 +181,7 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
       forward: tried(step.forward),
       undo: tried(step.undo),
       ...unsettled(since(step.unsettledSince ?? 0, name)),
+      ...(step.waitUntil === undefined ? {} : { waitUntil: moved(step.waitUntil) }),
     },
   ]);
   return {
@@ -184,6 +190,42 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
     steps: Object.fromEntries(steps),
     underWay: state.underWay.map(begun),
   };
+}
+
+/** One that nobody will live to see stays where it is. */
+function movedBy(instant: number, ms: number): number {
+  if (instant >= farFuture) return instant;
+  return instant <= now + ms ? 0 : instant - ms;
+}
+
+/** The instants that the rules know of, `ms` earlier. */
+function sooner(facts: JournalFacts, ms: number): JournalFacts {
+  const steps = Object.entries(facts.steps).map(([name, step]): [string, StepFacts] => [
+    name,
+    step.until === undefined ? step : { ...step, until: movedBy(step.until, ms) },
+  ]);
+  return { ...facts, steps: Object.fromEntries(steps) };
+}
+
+/** Signals in line are told apart by their places alone. */
+function renumbered(state: RunState): RunState {
+  const signals = Object.entries(state.signals).map(([name, line]): [string, SignalLine] => [
+    name,
+    { ...line, pending: line.pending.map((signal, place) => ({ ...signal, received: placeInLine(place) })) },
+  ]);
+  return { ...state, signals: Object.fromEntries(signals) };
+}
+
+function relined(facts: JournalFacts): JournalFacts {
+  const lines = Object.entries(facts.lines).map(([name, line]): [string, LineFacts] => [
+    name,
+    { ...line, waiting: line.waiting.map((_row, place) => placeInLine(place)) },
+  ]);
+  return { ...facts, lines: Object.fromEntries(lines) };
+}
+
+function placeInLine(place: number): number {
+  return 1_000_001 + place;
 }
 
 function withoutSince({ unsettledSince: _since, ...step }: StepState): Omit<StepState, "unsettledSince"> {

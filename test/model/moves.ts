@@ -1,5 +1,6 @@
 // EVERYTHING THAT CAN HAPPEN NEXT in a world.
 
+import { ofChild } from "./child-moves.js";
 import type { Journals } from "./journals.js";
 import { ofOperators } from "./operator-moves.js";
 import { ofOwner } from "./owner-moves.js";
@@ -13,6 +14,7 @@ export function movesOf(run: Explored, journals: Journals, world: World): Move[]
   for (const owner of world.owners) ofOwner(scene, owner);
   ofWorkers(scene);
   ofLateEffects(scene);
+  ofChild(scene);
   if (world.left > 0) ofOperators(scene);
   return scene.found;
 }

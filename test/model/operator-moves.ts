@@ -1,5 +1,6 @@
 // WHAT PEOPLE AND THE CLOCK MAY DO at any moment: ask to stop, retry, settle a step, deploy, let the deadline pass.
 
+import { decideSignal } from "../../src/core/signalling.js";
 import {
   type CancelDecision,
   type CancelVerdict,
@@ -32,7 +33,8 @@ export function ofOperators(scene: Scene): void {
     const effects = retried.to.effects.map((effect) => ({ ...effect, charged: 0, undoCharged: 0 }));
     scene.add({ ...retried, to: { ...retried.to, effects } });
   });
-  for (const { name: step } of shape.steps)
+  scene.disturbed("signal", (world) => sends(scene, world));
+  for (const step of Object.keys(journal.facts.steps))
     for (const as of ["done", "not_done", "undone"] as const) {
       if (as === "not_done" && effectOf(scene.run, scene.world, step).live) continue;
       scene.disturbed("resolve", (world) => {
@@ -46,13 +48,24 @@ export function ofOperators(scene: Scene): void {
 
 /** What an operator says is true, and stays so: not done means that the key is dead (1.10). */
 function arranged(scene: Scene, world: World, step: string, as: "done" | "not_done" | "undone"): World {
+  if (scene.run.shape.steps.some(({ name, element }) => name === step && element === "child"))
+    return { ...world, child: as === "done" ? "completed" : "undone" };
   if (as === "done") return withEffect(scene.run, world, step, { live: true });
   if (as === "not_done") return withEffect(scene.run, world, step, { voided: true });
   return withEffect(scene.run, world, step, { live: false, undone: true, voided: true });
 }
 
+/** Somebody sends the signal; what it brings is in the journal. */
+function sends(scene: Scene, world: World): void {
+  const { journal } = world;
+  if (!scene.run.shape.steps.some(({ signal }) => signal === "s")) return;
+  const decided = remembered(journal, "signal", () => decideSignal(journal.state, { signal: "s", payload: output }));
+  const settled = settles(scene, world, "somebody sends a signal", decided);
+  if (settled !== undefined) scene.add(settled);
+}
+
 function settles(scene: Scene, world: World, label: string, decided: OperatorDecision): Move | undefined {
-  if ("refused" in decided) return undefined;
+  if ("refused" in decided || decided.entries.length === 0) return undefined;
   const appended = scene.append(world.journal, decided.entries);
   return { label, to: { ...world, journal: appended.journal }, appended };
 }

@@ -5,7 +5,9 @@ import type { Entry } from "../../src/core/entry.js";
 import type { Outcome } from "../../src/core/record.js";
 import { isTemporary } from "./answers.js";
 import { abandons, performs } from "./body-moves.js";
-import { chargeInHand, chargeOf, excusedOwner, excusedUnlessOnce } from "./charges.js";
+import { chargeInHand, chargeOf, chargesOf, excusedOwner, excusedUnlessOnce } from "./charges.js";
+import { looks } from "./child-moves.js";
+import type { Journal } from "./journals.js";
 import { isBehind, type Offer, type Owner, offer } from "./owner.js";
 import { type Scene, withOwner } from "./scene.js";
 import { now } from "./shapes.js";
@@ -27,9 +29,13 @@ function goesOn(scene: Scene, owner: Owner): void {
       offers(scene, owner);
       break;
     case "body":
-      performs(scene, owner, owner.hand.action);
+      for (const each of scene.withEachBody(owner)) performs(scene, each, bodyOf(each));
+      break;
+    case "look":
+      looks(scene, owner, owner.hand);
       break;
     case "sleep": {
+      for (const each of scene.withEachBody(owner)) performs(scene, each, bodyOf(each));
       const asleep = !isBehind(owner, scene.world.journal);
       const ms = asleep ? owner.hand.until - now : 0;
       const later = scene.later(scene.without(owner), ms);
@@ -41,6 +47,11 @@ function goesOn(scene: Scene, owner: Owner): void {
     case "unsure":
       scene.add({ label: "hears that its row is in", to: scene.reads(scene.without(owner), owner, owner.view) });
   }
+}
+
+function bodyOf({ hand }: Owner): Attempted {
+  if (hand.kind !== "body") throw new Error(`about a ${hand.kind}, not a body`);
+  return hand.action;
 }
 
 function isDisturbed(scene: Scene, owner: Owner): void {
@@ -58,7 +69,7 @@ function offers(scene: Scene, owner: Owner): void {
   const without = scene.without(owner);
   switch (offered.kind) {
     case "lost":
-      scene.add({ label: "finds that the run is another's", to: without });
+      scene.add({ label: "finds that the run is another's", to: abandons(scene, without, { ...owner, hand: unsure }) });
       break;
     case "void":
       scene.add({
@@ -72,6 +83,10 @@ function offers(scene: Scene, owner: Owner): void {
 }
 
 function writes(scene: Scene, owner: Owner, without: World, { entries, after }: Extract<Offer, { kind: "row" }>): void {
+  if (entries.length === 0) {
+    writesNothing(scene, owner, without, after);
+    return;
+  }
   const appended = scene.append(after, entries);
   let world: World = { ...without, journal: appended.journal };
   if (owner.hand.kind === "outcome") {
@@ -79,7 +94,9 @@ function writes(scene: Scene, owner: Owner, without: World, { entries, after }: 
     world = committed(scene, world, owner.hand.action, owner.hand.outcome);
   }
   const temporary = owner.hand.kind === "outcome" && isTemporary(owner.hand.outcome);
-  const written = { appended, temporary };
+  const early = owner.current && owner.beside.length > 0 && entries.some(({ kind }) => needsNobody.has(kind));
+  const faults = early ? ["1.3 the run turned, ended or was given up while a body of its owner's was running"] : [];
+  const written = { appended, temporary, faults };
   scene.add({ label: "writes", to: scene.reads(world, owner, appended.journal), ...written });
   if (owner.current)
     scene.disturb("lost answer", () => ({
@@ -88,6 +105,27 @@ function writes(scene: Scene, owner: Owner, without: World, { entries, after }: 
       ...written,
     }));
 }
+
+/** Nothing can be said yet of a body that its worker's stop aborted, nor of what was computed for a saga that turns. */
+function writesNothing(scene: Scene, owner: Owner, without: World, view: Journal): void {
+  const { hand } = owner;
+  if (hand.kind !== "outcome") return;
+  const { outcome, action } = hand;
+  const givenUp =
+    owner.givenUp || (outcome.kind === "threw" && outcome.aborted === "shutdown" && action.kind === "run");
+  const world = excusedUnlessOnce(scene.run, without, chargeInHand(owner));
+  scene.add({ label: "has nothing to write", to: scene.reads(world, { ...owner, givenUp, hand: unsure }, view) });
+}
+
+const unsure: Owner["hand"] = { kind: "unsure" };
+
+/** What is written only when nothing runs. */
+const needsNobody: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
+  "rollback_started",
+  "finished",
+  "parked",
+  "handed_over",
+]);
 
 /** A transactional step's SQL commits with its entry. */
 function committed(scene: Scene, world: World, action: Attempted, outcome: Outcome): World {
@@ -109,7 +147,6 @@ function accounted(scene: Scene, world: World, owner: Owner, entries: readonly E
 
 function dies(scene: Scene, owner: Owner): World {
   const without = scene.without(owner);
-  const charge = chargeInHand(owner);
-  const orphaned = owner.current && charge !== undefined ? { ...without, orphan: charge } : without;
+  const orphaned = owner.current ? { ...without, orphans: chargesOf(owner) } : without;
   return abandons(scene, orphaned, owner);
 }

@@ -4,7 +4,8 @@
 import { whyStop } from "../../src/core/abort.js";
 import type { Attempted } from "../../src/core/action.js";
 import { decide } from "../../src/core/decide.js";
-import type { Entry } from "../../src/core/entry.js";
+import type { Direction, Entry } from "../../src/core/entry.js";
+import type { ChildLook } from "../../src/core/policies.js";
 import { type Outcome, type RecordContext, record, settle } from "../../src/core/record.js";
 import type { RunState } from "../../src/core/state.js";
 import type { AbortReason } from "../../src/errors/step-errors.js";
@@ -20,7 +21,15 @@ export interface Owner {
   /** What it has read. */
   readonly view: Journal;
   readonly hand: Hand;
+  /** The bodies that go on beside that. */
+  readonly beside: readonly BodyHand[];
+  /** One of its bodies was aborted by its worker's stop, and may have happened. */
+  readonly givenUp: boolean;
+  /** How it found its child, since it last read. */
+  readonly looked?: ChildLook | undefined;
 }
+
+export type BodyHand = Extract<Hand, { readonly kind: "body" }>;
 
 /** What it is about. */
 export type Hand =
@@ -31,6 +40,7 @@ export type Hand =
   /** It offers what came of it. */
   | { readonly kind: "outcome"; readonly action: Attempted; readonly outcome: Outcome }
   | { readonly kind: "sleep"; readonly until: number }
+  | { readonly kind: "look"; readonly step: string; readonly direction: Direction }
   /** Its row is in, and it has not heard. */
   | { readonly kind: "unsure" };
 
@@ -52,24 +62,34 @@ export function keyOf(action: Attempted): string {
   return `run/${action.step}/compensate`;
 }
 
-/** What it takes in hand after it has read `view`; undefined when it stops: the run is another's, parked, or over. */
-export function takeInHand(around: Surroundings, view: Journal, current: boolean, stopping: boolean): Hand | undefined {
-  if (!isMine(view.state, current)) return undefined;
-  return remembered(view, `hand ${around.policies} ${stopping}`, () => {
-    const context = contextOf(around, stopping);
+/** What it takes in hand after it has read `view`; undefined when it has nothing to begin: it waits, or stops. */
+export function takeInHand(around: Surroundings, owner: Owner, view: Journal): Hand | undefined {
+  if (!isMine(view.state, owner.current)) return undefined;
+  return remembered(view, `hand ${aroundText(around, owner)}`, () => {
+    const context = contextOf(around, owner);
     const entries = settle(around.run.shape, view.state, [], context);
     if (entries.length > 0) return { kind: "offer", entries };
+    // Who stops begins nothing more beside what it has in hand.
+    if (owner.stopping) return undefined;
     const action = decide(around.run.shape, view.state, context);
     switch (action.kind) {
       case "run":
       case "reconcile":
+      case "compute":
         return { kind: "body", action, landed: false };
       case "wait":
         return { kind: "sleep", until: action.until };
+      case "look":
+        return action;
       default:
         return undefined;
     }
   });
+}
+
+function aroundText({ policies }: Surroundings, { stopping, givenUp, beside, looked }: Owner): string {
+  const busy = beside.map(({ action }) => action.step).join();
+  return `${policies} ${stopping} ${givenUp} ${busy} ${JSON.stringify(looked)}`;
 }
 
 /** What it offers, when the journal has come to be `journal`. */
@@ -83,13 +103,12 @@ export function offer(around: Surroundings, owner: Owner, journal: Journal): Off
   return entries === undefined ? { kind: "void", view: journal } : { kind: "row", after: journal, entries };
 }
 
-function recorded(around: Surroundings, { hand, stopping }: Owner, journal: Journal): readonly Entry[] | undefined {
+function recorded(around: Surroundings, owner: Owner, journal: Journal): readonly Entry[] | undefined {
+  const { hand } = owner;
   if (hand.kind !== "outcome") return undefined;
   const { action, outcome } = hand;
-  return remembered(
-    journal,
-    `record ${actionText(action)} ${outcomeText(outcome)} ${around.policies} ${stopping}`,
-    () => record(around.run.shape, journal.state, action, outcome, contextOf(around, stopping)),
+  return remembered(journal, `record ${actionText(action)} ${outcomeText(outcome)} ${aroundText(around, owner)}`, () =>
+    record(around.run.shape, journal.state, action, outcome, contextOf(around, owner)),
   );
 }
 
@@ -99,7 +118,7 @@ export function hears(around: Surroundings, owner: Owner, journal: Journal): Abo
   if (hand.kind !== "body" || hand.aborted !== undefined) return undefined;
   const token = current ? (journal.state.owner?.token ?? "given up") : "lost";
   const reason = remembered(journal, `stop ${actionText(hand.action)} ${token === "lost"} ${around.policies}`, () =>
-    whyStop(journal.state, token, hand.action, contextOf(around, false)),
+    whyStop(journal.state, token, hand.action, contextOf(around, { ...owner, stopping: false })),
   );
   return reason ?? (stopping ? "shutdown" : undefined);
 }
@@ -113,8 +132,19 @@ function isMine(state: RunState, current: boolean): boolean {
   return state.owner !== undefined && current;
 }
 
-function contextOf({ run, policies }: Surroundings, stopping: boolean): RecordContext {
-  return { now, policies: run.policies[policies], random: 0, worker: "w", stopping };
+function contextOf({ run, policies }: Surroundings, { stopping, givenUp, beside, looked }: Owner): RecordContext {
+  const busy = beside.map(({ action }) => action.step);
+  const child = run.shape.steps.find(({ element }) => element === "child");
+  return {
+    now,
+    policies: run.policies[policies],
+    random: 0,
+    worker: "w",
+    stopping,
+    givenUp,
+    busy,
+    ...(child && looked && { children: { [child.name]: looked } }),
+  };
 }
 
 export function actionText(action: Attempted): string {
@@ -130,7 +160,7 @@ export function outcomeText(outcome: Outcome): string {
     case "answered":
       return outcome.answer;
     case "computed":
-      return `computed ${outcome.what}`;
+      return outcome.what === "when" ? `computed ${outcome.holds}` : `computed ${outcome.what}`;
     case "threw":
       return [
         outcome.retryable ? "retryable" : "terminal",

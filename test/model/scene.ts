@@ -3,8 +3,8 @@
 import type { Entry } from "../../src/core/entry.js";
 import { charged, chargeOf } from "./charges.js";
 import type { Appended, Journal, Journals } from "./journals.js";
-import { type Owner, takeInHand } from "./owner.js";
-import type { Disturbance, Explored } from "./shapes.js";
+import { type Hand, type Owner, takeInHand } from "./owner.js";
+import { type Disturbance, type Explored, never } from "./shapes.js";
 import { policiesOf, type World } from "./world.js";
 
 export interface Move {
@@ -24,6 +24,7 @@ export class Scene {
   /** Who makes the moves that are added, for people. */
   actor = "";
   readonly #journals: Journals;
+  readonly #standIns = new Map<Owner, Owner>();
 
   constructor(run: Explored, journals: Journals, world: World) {
     this.run = run;
@@ -48,14 +49,29 @@ export class Scene {
     if (this.world.left > 0 && this.run.kinds.has(kind)) moves({ ...this.world, left: this.world.left - 1 });
   }
 
-  /** `owner`, having read `view`, goes on with what follows. */
-  reads(world: World, owner: Owner, view: Journal): World {
+  /** `owner`, having read `view`, goes on with what follows. What it found of its child is not news any more. */
+  reads(world: World, { looked: _looked, ...owner }: Owner, view: Journal): World {
+    return this.goesOn(world, owner, view);
+  }
+
+  /** It takes in hand all that can be begun now, beside what it has in hand. */
+  goesOn(world: World, owner: Owner, view: Journal): World {
     const around = { run: this.run, policies: policiesOf(world, owner) };
-    const hand = takeInHand(around, view, owner.current, owner.stopping);
-    if (hand === undefined) return world;
-    const charge = hand.kind === "body" ? chargeOf(hand.action) : undefined;
+    const hand = takeInHand(around, owner, view);
+    if (hand?.kind !== "body") return this.#busyWith(world, { ...owner, view }, hand);
+    const charge = chargeOf(hand.action);
     const begun = charge !== undefined && owner.current ? charged(this.run, world, charge) : world;
-    return withOwner(begun, { ...owner, view, hand });
+    return this.goesOn(begun, { ...owner, beside: [...owner.beside, hand] }, view);
+  }
+
+  #busyWith(world: World, owner: Owner, hand: Hand | undefined): World {
+    if (hand !== undefined && (hand.kind !== "sleep" || owner.beside.length === 0))
+      return withOwner(world, { ...owner, hand });
+    const [first, ...beside] = owner.beside;
+    if (first === undefined) return world;
+    // What it waits for beside its bodies, it goes on waiting for once one of them has ended, or earlier.
+    if (hand !== undefined && hand.kind === "sleep" && hand.until < never) return withOwner(world, { ...owner, hand });
+    return withOwner(world, { ...owner, hand: first, beside });
   }
 
   /** `ms` pass. */
@@ -75,7 +91,18 @@ export class Scene {
 
   /** The world without that owner, or before it is put back with something else in hand. */
   without(owner: Owner): World {
-    return { ...this.world, owners: this.world.owners.filter((other) => other !== owner) };
+    const real = this.#standIns.get(owner) ?? owner;
+    return { ...this.world, owners: this.world.owners.filter((other) => other !== real) };
+  }
+
+  /** The same owner, seen as being about one of its bodies, once for each. */
+  withEachBody(owner: Owner): readonly Owner[] {
+    const bodies = owner.hand.kind === "body" ? [owner.hand, ...owner.beside] : owner.beside;
+    return bodies.map((hand) => {
+      const standIn = { ...owner, hand, beside: bodies.filter((other) => other !== hand) };
+      this.#standIns.set(standIn, owner);
+      return standIn;
+    });
   }
 }
 

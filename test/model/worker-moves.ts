@@ -1,11 +1,12 @@
 // WHO TAKES A RUN UP: any worker, once it is due or its owner is gone, and at times also while its owner is alive.
 
 import { takeOver, takeUp } from "../../src/core/take-up.js";
-import { chargeInHand, excusedUnlessOnce } from "./charges.js";
+import { chargesOf, excusedUnlessOnce } from "./charges.js";
+import { childIsNews } from "./child-moves.js";
 import { remembered } from "./journals.js";
 import type { Owner } from "./owner.js";
 import type { Scene } from "./scene.js";
-import { now } from "./shapes.js";
+import { never, now } from "./shapes.js";
 import { deadlineMatters, effectOf, type World, withEffect } from "./world.js";
 
 /** An owner and a zombie. */
@@ -16,7 +17,11 @@ export function ofWorkers(scene: Scene): void {
   const { finished, owner } = journal.state;
   if (finished !== undefined || owners.length >= maxOwners) return;
   if (owner === undefined) {
-    const atOnce = scene.world.deadline && deadlineMatters({ ...scene.world, owners: [] });
+    const late = scene.world.deadline && deadlineMatters({ ...scene.world, owners: [] });
+    const child = childIsNews(scene);
+    // Until somebody writes, or its child ends, nobody looks at it.
+    if (journal.state.dueAt >= never && !late && !child) return;
+    const atOnce = late || child;
     const ms = atOnce ? 0 : Math.max(0, journal.state.dueAt - now);
     takesUp(scene, scene.later(scene.world, ms), "claims", undefined);
     return;
@@ -36,16 +41,16 @@ function takesUp(scene: Scene, world: World, label: string, over: { readonly cra
     over === undefined ? takeUp(taker) : takeOver(scene.run.shape, state, { ...taker, ...over }, { now, random: 0 }),
   );
   const appended = scene.append(world.journal, entries);
-  const { orphan, ...rest } = world;
   const before = world.owners.find((other) => other.current);
   let taken: World = {
-    ...rest,
+    ...world,
+    orphans: [],
     journal: appended.journal,
     owners: world.owners.map((other) => ({ ...other, current: false })),
   };
   if (over?.crash === false) {
-    if (orphan !== undefined) taken = excusedUnlessOnce(scene.run, taken, orphan);
-    if (before !== undefined) taken = excusedUnlessOnce(scene.run, taken, chargeInHand(before));
+    for (const charge of [...world.orphans, ...(before === undefined ? [] : chargesOf(before))])
+      taken = excusedUnlessOnce(scene.run, taken, charge);
   }
   const owner: Owner = {
     current: true,
@@ -53,12 +58,14 @@ function takesUp(scene: Scene, world: World, label: string, over: { readonly cra
     deployed: world.deployed,
     view: appended.journal,
     hand: { kind: "unsure" },
+    beside: [],
+    givenUp: false,
   };
   scene.add({ label, to: scene.reads(taken, owner, appended.journal), appended });
 }
 
 export function ofLateEffects(scene: Scene): void {
-  for (const { name } of scene.run.shape.steps) {
+  for (const { name } of scene.run.units) {
     const { late, live, voided } = effectOf(scene.run, scene.world, name);
     if (late > 0 && !live && !voided)
       scene.add({

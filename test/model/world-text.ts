@@ -13,14 +13,15 @@ export function worldText(run: Explored, world: World): string {
   const back = facts.turned !== undefined;
   for (let index = 0; index < world.effects.length; index += 1) {
     const { live, voided, late, undone, charged, undoCharged } = world.effects[index]!;
-    const { completed, compensated } = facts.steps[run.shape.steps[index]!.name]!;
+    const { completed = false, compensated = false } = facts.steps[run.units[index]!.name] ?? {};
     text += live ? ";L" : ";";
     if (voided) text += "V";
     else if (late > 0) text += `l${late}`;
     if (undone && run.hasPivot) text += "U";
     text += `${completed || back ? "" : charged}.${compensated ? "" : undoCharged}`;
   }
-  if (world.orphan !== undefined) text += `;${world.orphan.step}${world.orphan.direction}`;
+  for (const { step, direction } of world.orphans) text += `;${step}${direction}`;
+  if (world.child !== "not there") text += `;${world.child}`;
   if (world.deadline && deadlineMatters(world)) text += ";D";
   if (world.deployed) text += ";N";
   return `${text};${world.left}${world.promised.join()}`;
@@ -29,8 +30,12 @@ export function worldText(run: Explored, world: World): string {
 const entriesIds = new WeakMap<object, number>();
 let lastId = 0;
 
-function ownerText({ current, stopping, deployed, view, hand }: Owner): string {
-  return `${current ? "c" : "z"}${stopping ? "s" : ""}${deployed ? "n" : ""}${view.id}${handText(hand)}`;
+function ownerText({ current, stopping, givenUp, deployed, view, hand, beside, looked }: Owner): string {
+  const flags = `${current ? "c" : "z"}${stopping ? "s" : ""}${givenUp ? "g" : ""}${deployed ? "n" : ""}`;
+  // Which of several bodies is looked at first makes no difference.
+  const bodies = hand.kind === "body" ? [hand, ...beside] : beside;
+  const texts = bodies.map(handText).sort().join("+");
+  return `${flags}${view.id}${hand.kind === "body" ? "" : handText(hand)}${texts}${looked ?? ""}`;
 }
 
 function handText(hand: Owner["hand"]): string {
@@ -47,6 +52,8 @@ function handText(hand: Owner["hand"]): string {
       return `h${actionText(hand.action)}${outcomeText(hand.outcome)}`;
     case "sleep":
       return `w${hand.until}`;
+    case "look":
+      return `k${hand.direction}`;
     case "unsure":
       return "u";
   }

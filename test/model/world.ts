@@ -4,7 +4,7 @@
 import type { Cause, Direction } from "../../src/core/entry.js";
 import type { Journal } from "./journals.js";
 import type { Owner } from "./owner.js";
-import type { Explored, PoliciesName } from "./shapes.js";
+import { type Explored, type PoliciesName, policyFor } from "./shapes.js";
 
 /** What really came of one step. */
 export interface Effect {
@@ -24,8 +24,10 @@ export interface World {
   readonly journal: Journal;
   readonly owners: readonly Owner[];
   readonly effects: readonly Effect[];
-  /** The charge of a body whose owner died, until somebody takes the run up: it may turn out to be no crash. */
-  readonly orphan?: Charge;
+  /** The charges of bodies whose owner died, until somebody takes the run up: it may turn out to be no crash. */
+  readonly orphans: readonly Charge[];
+  /** What there is of the run that the `child` element begins. */
+  readonly child: ChildStatus;
   readonly deadline: boolean;
   /** Whether workers that take the run up from now on have a newer definition. */
   readonly deployed: boolean;
@@ -34,6 +36,9 @@ export interface World {
   /** Verdicts given (1.7). */
   readonly promised: readonly Verdict[];
 }
+
+/** A child as its parent's world sees it: what it did is there while it is completed, or stuck. */
+export type ChildStatus = "not there" | "live" | "stopping" | "completed" | "undone" | "stuck";
 
 /** An execution of one of a step's bodies. */
 export interface Charge {
@@ -46,16 +51,25 @@ export type Verdict = "cancelling" | "refused" | Cause;
 const untouched: Effect = { live: false, voided: false, late: 0, undone: false, charged: 0, undoCharged: 0 };
 
 export function newWorld(run: Explored, journal: Journal): World {
-  const effects = run.shape.steps.map(() => untouched);
-  return { journal, owners: [], effects, deadline: false, deployed: false, left: run.disturbances, promised: [] };
+  return {
+    journal,
+    owners: [],
+    effects: run.units.map(() => untouched),
+    orphans: [],
+    child: "not there",
+    deadline: false,
+    deployed: false,
+    left: run.disturbances,
+    promised: [],
+  };
 }
 
 export function effectOf(run: Explored, world: World, step: string): Effect {
-  return world.effects[run.shape.steps.findIndex(({ name }) => name === step)]!;
+  return world.effects[run.units.findIndex(({ name }) => name === step)] ?? untouched;
 }
 
 export function withEffect(run: Explored, world: World, step: string, change: Partial<Effect>): World {
-  const effects = run.shape.steps.map(({ name }, index) => {
+  const effects = run.units.map(({ name }, index) => {
     const effect = world.effects[index]!;
     return name === step ? { ...effect, ...change } : effect;
   });
@@ -77,12 +91,12 @@ export function late(run: Explored, world: World, step: string, attempt: "settle
     const { live, voided } = effectOf(run, world, step);
     return live || voided ? world : withEffect(run, world, step, { late: Number.POSITIVE_INFINITY });
   }
-  const { attemptMs } = run.policies.before.steps[step]!;
+  const { attemptMs } = policyFor(run.policies.before, step);
   return attempt === "settled" ? world : withEffect(run, world, step, { late: attemptMs });
 }
 
 export function isTransactional(run: Explored, step: string): boolean {
-  return run.shape.steps.some(({ name, transactional }) => name === step && transactional);
+  return run.units.some(({ name, transactional }) => name === step && transactional);
 }
 
 /** What an owner decides by. */

@@ -184,6 +184,13 @@ describe("a child that its parent takes back", () => {
     expect(recall(run)).toEqual([]);
   });
 
+  test("ends at once where nothing has to be undone", () => {
+    const run = story("c1n").returns();
+    recall(run);
+    expect(run.lastKinds).toEqual(["recalled", "rollback_started", "finished"]);
+    expect(run.status).toBe("cancelled");
+  });
+
   test("is an operator's when its undoing fails", () => {
     const run = story("c1").returns();
     recall(run);
@@ -215,6 +222,12 @@ describe("a child that its parent takes back", () => {
     turning.goesWell();
     expect(recall(turning)).toEqual([]);
   });
+});
+
+test("a child that ended without an error to tell of fails its parent with its status", () => {
+  const run = parent("k");
+  run.takenUp().looks({ status: "failed" });
+  expect(run.rows.at(-1)!.entries[1]).toMatchObject({ error: { message: 'the child of step "k" ended failed' } });
 });
 
 test("a worker that stops gives a parent back that waits for its child, beside a body that it gave up", () => {

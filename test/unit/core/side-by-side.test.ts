@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { whyStop } from "../../../src/core/abort.js";
+import { decide } from "../../../src/core/decide.js";
+import { record, settle } from "../../../src/core/record.js";
 import { aborted, cannotTell, computed, returned, type Story, story, threw } from "./story.js";
 
 const fast = { maxAttempts: 8, firstDelayMs: 0, maxDelayMs: 0, factor: 1 };
@@ -401,4 +403,19 @@ test("a sleep and a wait run beside a step, and the first of them that is due wa
   expect(run.row.dueAt).toBe(run.now + 60_000);
   run.goesWell();
   expect(run.status).toBe("completed");
+});
+
+test("an owner that does not say what it has in hand has nothing", () => {
+  const run = both("c1|c2");
+  const { busy: _busy, children: _children, givenUp: _givenUp, ...context } = run.context;
+  expect(decide(run.shape, run.state, context)).toMatchObject({ kind: "run", step: "c1" });
+  expect(settle(run.shape, run.state, [], context)).toEqual([]);
+  const [action] = run.hands;
+  expect(record(run.shape, run.state, action!, aborted("shutdown"), context)).toMatchObject([{ kind: "handed_over" }]);
+  const asking = both("c1|c2", { policies: { c1: { maxAsks: 2, retry: fast } } });
+  asking.ends("c1", threw.maybe);
+  const ask = asking.begins();
+  expect(record(asking.shape, asking.state, ask, aborted("shutdown"), context)).toMatchObject([{ kind: "parked" }]);
+  const back = story("c1 c2").comesTo(returned(), threw.definitely);
+  expect(decide(back.shape, back.state, { now: back.now, policies: back.policies })).toMatchObject({ kind: "run" });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../../src/core/entry.js";
+import { type Entry, farFuture } from "../../../src/core/entry.js";
 import { timelineOf } from "../../../src/core/timeline.js";
 
 const startedAt = new Date(1_000_000);
@@ -43,6 +43,47 @@ describe("timelineOf", () => {
       "wait worker w3 stopped and gave the run back",
       "owner taken up again by worker w4",
       "lost worker unknown died; taken over by worker w5",
+    ]);
+  });
+
+  it("tells what is waited for, decided, listed and begun elsewhere", () => {
+    const payload = output;
+    expect(
+      told(
+        { kind: "condition_decided", step: "a", holds: true },
+        { kind: "condition_decided", step: "b", holds: false },
+        { kind: "timer_started", step: "z", until: 1_000_020 + 90_000 },
+        { kind: "timer_fired", step: "z" },
+        { kind: "signal_received", signal: "approval", payload },
+        { kind: "signal_awaited", step: "w", until: farFuture },
+        { kind: "signal_awaited", step: "w", until: 1_000_060 + 3_600_000 },
+        { kind: "signal_consumed", step: "w", received: 5, payload },
+        { kind: "signal_rejected", step: "w", received: 6, error },
+        { kind: "signal_timed_out", step: "w" },
+        { kind: "items_listed", step: "e", items: output, count: 1, concurrency: 1 },
+        { kind: "items_listed", step: "e", items: output, count: 3, concurrency: 1 },
+        { kind: "child_started", step: "k", runId: "p/k", input: output },
+        { kind: "child_finished", step: "k", status: "completed", output },
+        { kind: "child_finished", step: "k", status: "failed" },
+        { kind: "recalled", by: "run p" },
+      ),
+    ).toEqual([
+      "done a is to run",
+      "done b skipped: not needed",
+      "wait z sleeps for 1.5m",
+      "done z woke up",
+      "wait signal approval received",
+      "wait w waits for a signal",
+      "wait w waits for a signal, for 1h",
+      "done w got the signal of row 5",
+      "retry w can't use the signal of row 6: Error: no answer",
+      "done w: no signal came in time",
+      "wait e is to be done for 1 item",
+      "wait e is to be done for 3 items",
+      "wait k starts run p/k",
+      "done k: its run ended completed",
+      "failed k: its run ended failed",
+      "operator run p took back what was done",
     ]);
   });
 
