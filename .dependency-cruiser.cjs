@@ -35,6 +35,7 @@ module.exports = {
       to: { path: "^src/store/" },
     },
     room("executor", src("errors/", "platform/", "definition/", "core/", "journal/")),
+    room("functions", src("errors/", "platform/", "definition/", "executor/", "core/", "journal/")),
     room("worker", src("errors/", "platform/", "definition/", "core/", "journal/", "store/", "executor/")),
     room("cli", src("errors/", "platform/", "index\\.ts$", "core/(rules|timeline)\\.ts$", "store/").concat("^sagas/")),
     {

@@ -6,7 +6,7 @@ import { rolledBackStatus } from "./decide.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import type { RunState } from "./state.js";
-import { isOwed, isWaiting, nextOwed, owedSteps, stageOf, unitsOf } from "./units.js";
+import { isOwed, isWaiting, nextOwed, owedSteps, pivotOf, stageOf, unitsOf } from "./units.js";
 
 /** The truthful answer to an ask to stop (1.7). */
 export type CancelVerdict =
@@ -32,7 +32,7 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
   const asked: Entry = { kind: "cancel_requested", ...operator };
   if (state.rollback !== undefined)
     return { entries: [asked], answer: state.rollback === "cancel" ? "cancelling" : "rolling_back" };
-  const pivot = shape.steps.find((step) => step.kind === "pivot");
+  const pivot = pivotOf(shape, state);
   // An operator said that the pivot did not happen; its owner has yet to write the turn, whose cause that is.
   if (state.failure !== undefined) return { entries: [asked], answer: "rolling_back" };
   if (pivot !== undefined && state.pivotEntered)
@@ -52,7 +52,7 @@ export function cancelVerdict(shape: Shape, state: RunState, decision: CancelDec
     case "refused":
       return {
         verdict: "refused",
-        pivot: shape.steps.find((step) => step.kind === "pivot")!.name,
+        pivot: pivotOf(shape, state)!.name,
         refusedAt: state.cancelRefusedAt!,
       };
     default:

@@ -7,6 +7,7 @@ import { closing } from "./closing.js";
 import { compensations } from "./compensations.js";
 import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
+import { functions } from "./functions.js";
 import { handles } from "./handles.js";
 import { looking } from "./looking.js";
 import { outputs } from "./outputs.js";
@@ -27,6 +28,7 @@ const themes = [
   ...[rollback, compensations, reconciling, pivoting, deadlines],
   ...[starting, handles, cancelling, stoppingWhatRuns, races],
   ...[looking, retryingByHand, resolving, closing],
+  ...[functions],
 ];
 
 export function executorSuite(make: MakeExecutor): void {
