@@ -36,6 +36,7 @@ module.exports = {
     },
     room("schedules", src("errors/", "definition/")),
     room("executor", src("errors/", "platform/", "definition/", "core/", "journal/", "schedules/")),
+    room("functions", src("errors/", "platform/", "definition/", "executor/", "core/", "journal/")),
     room("worker", src("errors/", "platform/", "definition/", "core/", "journal/", "store/", "executor/", "schedules/")),
     room("cli", src("errors/", "platform/", "index\\.ts$", "core/(rules|timeline)\\.ts$", "store/").concat("^sagas/")),
     {

@@ -84,6 +84,10 @@ export type { RunHandle } from "./executor/handle.js";
 export { inProcessExecutor } from "./executor/in-process-executor.js";
 export type { ExecutorOptions, InProcessOptions, RetryDefaults } from "./executor/options.js";
 export type { PutSchedule, Schedules, ScheduleView } from "./executor/schedules.js";
+// Durable functions
+export { defineFunction, type FunctionOptions } from "./functions/define-function.js";
+export type { Durable } from "./functions/durable.js";
+export { isSuspension, type Suspension } from "./functions/suspension.js";
 export type { Codec } from "./journal/codec.js";
 export { isUndecodable, type Undecodable } from "./journal/codec.js";
 // Schedules

@@ -18,6 +18,6 @@ export function whyStop(
   if (state.rollback !== undefined) return step.undone ? "resolved" : undefined;
   if (step.done !== undefined || step.failed !== undefined) return "resolved";
   if (state.cancel !== undefined) return "cancelled";
-  if (state.failure !== undefined) return "sibling_failed";
+  if (state.failure !== undefined || context.replay?.unwanted.has(action.step)) return "sibling_failed";
   return !state.pivotEntered && context.now >= context.policies.deadlineAt ? "deadline" : undefined;
 }

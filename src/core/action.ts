@@ -39,6 +39,11 @@ export interface LookAtChild {
   readonly direction: Direction;
 }
 
+/** Let the function go on with what was recorded, until it asks for something or ends. */
+export interface GoOn {
+  readonly kind: "replay";
+}
+
 /** Write these entries, in one row, before anything else is done. */
 export interface Append {
   readonly kind: "append";
@@ -56,7 +61,7 @@ export interface Ended {
   readonly kind: "ended";
 }
 
-export type Action = RunBody | AskWhether | Compute | LookAtChild | Append | Wait | Ended;
+export type Action = RunBody | AskWhether | Compute | LookAtChild | GoOn | Append | Wait | Ended;
 
 /** An action that has an outcome. */
 export type Attempted = RunBody | AskWhether | Compute;

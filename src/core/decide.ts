@@ -5,6 +5,7 @@ import type { Shape, StepShape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { Action, Append } from "./action.js";
 import { decideChild, undoChild } from "./decide-child.js";
+import { askedFor, beforeUndoing, beforeUnits, endOfFunction } from "./decide-function.js";
 import { type Cause, type EndStatus, type Entry, farFuture } from "./entry.js";
 import { type DecideContext, policyOf, type RetryPolicy, type StepPolicy } from "./policies.js";
 import type { AttemptsState, RunState, StepState, Unit } from "./state.js";
@@ -17,12 +18,15 @@ export function decide(shape: Shape, state: RunState, context: DecideContext): A
 
 function goForward(shape: Shape, state: RunState, context: DecideContext): Action {
   const { busy = [] } = context;
-  const stage = stageOf(shape, state);
-  const turn = whyTurn(state, stage, context);
+  const open = stageOf(shape, state);
+  const turn = whyTurn(shape, state, open, context);
   // 1.3: the turn, and the end, are written when nothing forward is under way; what is to end was told to.
   if (turn !== undefined) return busy.length > 0 ? forever : turn;
   // An operator settled what is in hand: it ends before anything else begins.
-  if (busy.some((name) => stage.every((unit) => unit.name !== name))) return forever;
+  if (busy.some((name) => open.every((unit) => unit.name !== name))) return forever;
+  const asking = shape.function === true ? beforeUnits(state, context) : undefined;
+  if (asking !== undefined) return asking;
+  const stage = shape.function === true ? askedFor(open, context, state) : open;
   // 1.10: the pivot's body does not start unless its entry is in the journal; a transactional one's commits with it.
   const [first] = stage;
   if (first!.kind === "pivot" && !first!.transactional && !state.pivotEntered)
@@ -33,17 +37,19 @@ function goForward(shape: Shape, state: RunState, context: DecideContext): Actio
 
 /** Whether nothing more is begun going forward, because the saga ends, or turns back, as soon as nothing is under way. */
 export function isTurning(shape: Shape, state: RunState, context: DecideContext): boolean {
-  return whyTurn(state, stageOf(shape, state), context) !== undefined;
+  return whyTurn(shape, state, stageOf(shape, state), context) !== undefined;
 }
 
 /** What ends the forward way, or turns the saga back. */
-function whyTurn(state: RunState, stage: readonly Unit[], context: DecideContext): Append | undefined {
+function whyTurn(shape: Shape, state: RunState, stage: readonly Unit[], context: DecideContext): Append | undefined {
   // 1.7: an ask that won its number beats completion, failure and deadline.
   if (state.cancel !== undefined) return turnBack("cancel");
   // 1.9: a last step that returned beats the deadline.
-  if (stage.length === 0) return append({ kind: "finished", status: "completed" });
+  if (stage.length === 0 && shape.function !== true) return append({ kind: "finished", status: "completed" });
   const failed = stage.find(({ name }) => state.steps[name]!.failed !== undefined);
   if (failed !== undefined) return afterFailure(failed, state.steps[failed.name]!.failed!);
+  const end = shape.function === true ? endOfFunction(state, context) : undefined;
+  if (end !== undefined) return end;
   // 1.9: the deadline loses to a `pivot_entered` by number.
   return !state.pivotEntered && context.now >= context.policies.deadlineAt ? turnBack("deadline") : undefined;
 }
@@ -143,6 +149,8 @@ function rollBack(shape: Shape, state: RunState, context: DecideContext): Action
   if ((context.busy ?? []).length > 0) return forever;
   const owed = nextOwed(shape, state);
   if (owed === undefined) return append({ kind: "finished", status: rolledBackStatus(state, state.rollback!) });
+  const unknown = shape.function === true ? beforeUndoing(owed, state, context) : undefined;
+  if (unknown !== undefined) return unknown;
   if (owed.element === "child") return undoChild(owed, context);
   const step = state.steps[owed.name]!;
   const policy = policyOf(context.policies, owed);

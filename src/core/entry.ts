@@ -1,6 +1,7 @@
 // WHAT CAN HAPPEN TO A RUN: the entries of its journal (design 1.3). Entries are past-tense facts. Values inside them are
 // opaque here: they are stored text with a format, which only the codec reads.
 
+import type { StepShape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 
 /** A value as it is stored: text in some format. The core never looks inside. */
@@ -186,6 +187,8 @@ export interface StepFailed {
   readonly attempts: number;
   readonly error: ErrorRecord;
   readonly doubt: "definite" | "in_doubt";
+  /** Of what a function gave up: the step beside it whose failure was the reason. */
+  readonly because?: string;
 }
 
 export interface PivotEntered {
@@ -254,6 +257,20 @@ export interface Finished {
   readonly output?: StoredValue;
 }
 
+/** What a function newly asked for, before any of it is begun; a unit of that name that was declared before is replaced. */
+export interface Declared {
+  readonly kind: "declared";
+  readonly units: readonly StepShape[];
+}
+
+/** A function threw. A step's failure that it caught is no failure of its own. */
+export interface FunctionFailed {
+  readonly kind: "function_failed";
+  readonly error: ErrorRecord;
+  /** The step whose failure it let through. */
+  readonly step?: string;
+}
+
 export type Entry =
   | TakenUp
   | HandedOver
@@ -269,6 +286,8 @@ export type Entry =
   | ItemsListed
   | ChildStarted
   | ChildFinished
+  | Declared
+  | FunctionFailed
   | StepCompleted
   | AttemptFailed
   | Reconciled

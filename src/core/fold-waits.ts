@@ -4,7 +4,7 @@ import type { Shape } from "../definition/shape.js";
 import type { Entry, SignalReceived } from "./entry.js";
 import { cleared } from "./fold-words.js";
 import { type RunState, type SignalLine, type StepState, untouched, withStep } from "./state.js";
-import { itemUnits, stageOf } from "./units.js";
+import { itemUnits, stageOf, unitOf } from "./units.js";
 
 type WaitEntry = Extract<
   Entry,
@@ -81,7 +81,7 @@ function received(shape: Shape, state: RunState, entry: SignalReceived, at: numb
 }
 
 function withoutFirst(shape: Shape, state: RunState, step: string): RunState {
-  const { signal } = shape.steps.find(({ name }) => name === step)!;
+  const { signal } = unitOf(shape, state, step);
   const line = state.signals[signal!]!;
   return { ...state, signals: { ...state.signals, [signal!]: { ...line, pending: line.pending.slice(1) } } };
 }

@@ -41,6 +41,8 @@ export function foldRetried(state: RunState): RunState {
   const steps = Object.fromEntries(
     Object.entries(state.steps).map(([name, step]): [string, StepState] => {
       const { failed, undoFailed: _undoFailed, ...rest } = step;
+      // What a function caught is behind it; only what ended the run is tried again.
+      if (isCaught(state, name)) return [name, step];
       if (state.rollback !== undefined) {
         const undoing = { ...rest, undo: { ...step.undo, ...fresh }, forward: { ...step.forward, retryAt: 0 } };
         return [name, failed === undefined ? undoing : { ...undoing, failed }];
@@ -49,6 +51,11 @@ export function foldRetried(state: RunState): RunState {
     }),
   );
   return state.rollback === undefined ? { ...withoutFailure(state), steps } : { ...state, steps };
+}
+
+function isCaught(state: RunState, name: string): boolean {
+  const isFunction = state.declared.length > 0;
+  return isFunction && state.steps[name]!.failed === "definite" && state.failure?.step !== name;
 }
 
 const undoneEnds: ReadonlySet<EndStatus> = new Set<EndStatus>(["failed", "cancelled", "timed_out"]);

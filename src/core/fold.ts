@@ -3,6 +3,7 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { AttemptFailed, Entry, Row } from "./entry.js";
+import { foldDeclared, withFailure, withSettled } from "./fold-function.js";
 import { afterLoss } from "./fold-loss.js";
 import { foldWait } from "./fold-waits.js";
 import { cleared, foldAsk, foldRecalled, foldResolved, foldRetried, reopened } from "./fold-words.js";
@@ -21,9 +22,10 @@ function foldRow(shape: Shape, state: RunState, row: Row): RunState {
 
 /** Folds entries that share one instant, without moving the number: what a row that is being composed would lead to. */
 export function foldEntries(shape: Shape, state: RunState, entries: readonly Entry[], at: number): RunState {
-  return entries.reduce((folded, entry) => {
-    const known = entry.kind === "handed_over" ? withoutUnbegun(folded, state) : folded;
-    return withUnderWay(shape, foldEntry(shape, known, entry, at), entry, at);
+  return entries.reduce((before, entry) => {
+    const known = entry.kind === "handed_over" ? withoutUnbegun(before, state) : before;
+    const folded = withSettled(shape, known, foldEntry(shape, known, entry, at), entry);
+    return withUnderWay(shape, folded, entry, at);
   }, state);
 }
 
@@ -54,6 +56,10 @@ function foldEntry(shape: Shape, state: RunState, entry: Entry, at: number): Run
     case "child_started":
     case "child_finished":
       return foldWait(shape, state, entry, at);
+    case "declared":
+      return foldDeclared(state, entry.units);
+    case "function_failed":
+      return { ...state, failure: { ...(entry.step === undefined ? {} : { step: entry.step }), error: entry.error } };
     case "step_completed":
       return withListDone(
         shape,
@@ -84,8 +90,7 @@ function foldEntry(shape: Shape, state: RunState, entry: Entry, at: number): Run
           doubt: entry.doubt === "in_doubt",
           failed: entry.doubt,
         })),
-        // Of what ran side by side the first that failed is the cause.
-        failure: state.failure ?? { step: entry.step, error: entry.error },
+        ...withFailure(shape, state, entry),
       };
     case "pivot_entered":
       return { ...state, pivotEntered: true };

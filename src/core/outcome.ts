@@ -3,7 +3,7 @@
 import type { Shape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { Cause, EndStatus, StoredValue } from "./entry.js";
-import type { RunState } from "./state.js";
+import type { Failure, RunState } from "./state.js";
 import { owedSteps, stageOf } from "./units.js";
 
 export interface EndOfRun {
@@ -13,7 +13,7 @@ export interface EndOfRun {
   /** Why it turned back, if it did. */
   readonly cause?: Cause;
   /** The step whose failure brought the end, or turned the run back, and its error. */
-  readonly failure?: { readonly step: string; readonly error: ErrorRecord };
+  readonly failure?: Failure;
   readonly cancelledBy?: { readonly by: string; readonly reason?: string };
   /** Steps still to be undone, in the order in which they would be. */
   readonly owed: readonly string[];

@@ -1,6 +1,7 @@
 // WHAT THE WORKER'S OWN DEFINITION ADDS TO A DECISION: budgets, timeouts, whether there is a `reconcile`. Not part of the
 // journal, so that a deploy may change it (design 1.2, 1.6).
 
+import type { StepShape } from "../definition/shape.js";
 import type { ErrorRecord } from "../errors/error-record.js";
 import type { Direction, EndStatus, StoredValue } from "./entry.js";
 import type { Unit } from "./state.js";
@@ -46,7 +47,24 @@ export interface DecideContext {
   readonly busy?: readonly string[];
   /** What the owner has read of its children since it was last told of something; by step. Default: nothing. */
   readonly children?: Readonly<Record<string, ChildLook>>;
+  /** What a function has done with what it was given. Absent: not begun, or just going on. */
+  readonly replay?: Replayed;
 }
+
+/** A function as its owner sees it, at rest. */
+export interface Replayed {
+  /** What it waits for, in the order in which it asked. */
+  readonly asked: readonly StepShape[];
+  /** What it gave up, and the step whose failure was the reason. */
+  readonly unwanted: ReadonlyMap<string, string | undefined>;
+  /** The steps whose undoing it has told. */
+  readonly undoable: ReadonlySet<string>;
+  readonly end?: ReplayEnd;
+}
+
+export type ReplayEnd =
+  | { readonly kind: "returned"; readonly output: StoredValue }
+  | { readonly kind: "threw"; readonly error: ErrorRecord; readonly step?: string };
 
 /** What became of a child when it was looked at, going in that direction. */
 export interface ChildLook {

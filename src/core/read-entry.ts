@@ -72,6 +72,10 @@ function readOwn(shape: Shape, facts: JournalFacts, entry: Entry, number: number
       return readRetried(reopened(facts));
     case "finished":
       return { ...undriven(facts), finished: entry.status };
+    // Of functions nothing is ruled yet.
+    case "declared":
+    case "function_failed":
+      return facts;
     default:
       return readWait(facts, entry, number);
   }

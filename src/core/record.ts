@@ -235,6 +235,12 @@ function failure(
   // 1.7, 1.9: an ask that is in the journal, the deadline, or what failed beside it is the cause, whatever the attempt that
   // it aborted says.
   const causeStands = state.cancel !== undefined || state.failure !== undefined || threw.aborted === "deadline";
+  const given = context.replay?.unwanted;
+  if (given?.has(step) && !causeStands) {
+    const because = given.get(step);
+    const why = because === undefined ? {} : { because };
+    return [{ kind: "step_failed", step, attempts, error, doubt: doubt ? "in_doubt" : "definite", ...why }];
+  }
   if (!spent || causeStands) return [{ ...failed, final: false }];
   // 1.5: a pivot in doubt is asked about before anybody says that it can't be found out.
   if (unit.kind === "pivot" && doubt && policy.maxAsks > 0) return [{ ...failed, final: true }];

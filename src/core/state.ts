@@ -94,6 +94,10 @@ export interface RunState {
   readonly begun: boolean;
   /** By the names of units. */
   readonly steps: Readonly<Record<string, StepState>>;
+  /** What a function asked for, in the order in which it first did. Empty for a list. */
+  readonly declared: readonly StepShape[];
+  /** Of a function: what is done, or failed and may be caught, in the order in which it came about. */
+  readonly settled: readonly string[];
   /** By the names of signals. */
   readonly signals: Readonly<Record<string, SignalLine>>;
   /**
@@ -112,8 +116,14 @@ export interface RunState {
   readonly cancelRefusedAt?: number;
   readonly rollback?: Cause;
   /** The forward step that failed for good, if one did: what an outcome names as its cause. */
-  readonly failure?: { readonly step: string; readonly error: ErrorRecord };
+  readonly failure?: Failure;
   readonly finished?: { readonly status: EndStatus; readonly at: number; readonly output?: StoredValue };
+}
+
+/** `step` is absent where a function threw an error of its own. */
+export interface Failure {
+  readonly step?: string;
+  readonly error: ErrorRecord;
 }
 
 const untried: AttemptsState = { attempts: 0, crashes: 0, interrupted: false, failures: 0, retryAt: 0 };
@@ -136,6 +146,8 @@ export function initialState(shape: Shape, startAt: number): RunState {
     startAt,
     begun: false,
     steps: Object.fromEntries(shape.steps.map((step) => [step.name, untouched])),
+    declared: [],
+    settled: [],
     signals: {},
     underWay: [],
     dueAt: startAt,

@@ -56,7 +56,7 @@ export function timelineOf(history: readonly TimelineEntry[], startedAt: Date): 
     const turned = next?.number === number && next.entry.kind === "rollback_started";
     const told = tell(entry, { at: at.getTime(), first: index === 0, turned, workers });
     const sinceStartMs = at.getTime() - startedAt.getTime();
-    const step = "step" in entry ? { step: entry.step } : {};
+    const step = "step" in entry && entry.step !== undefined ? { step: entry.step } : {};
     return { number, at, sinceStartMs, ...told, ...step, ...(output === undefined ? {} : { output }) };
   });
 }
@@ -90,6 +90,10 @@ function tell(entry: Entry, telling: Telling): Pick<TimelineLine, "tone" | "text
     case "child_started":
     case "child_finished":
       return tellWait(entry, telling.at);
+    case "declared":
+      return { tone: "wait", text: `the function asks for ${entry.units.map(({ name }) => name).join(", ")}` };
+    case "function_failed":
+      return { tone: "failed", text: `the function threw${because(entry.error)}` };
     case "recalled":
       return { tone: "operator", text: `${entry.by} took back what was done` };
     case "step_completed":

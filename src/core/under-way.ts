@@ -14,7 +14,12 @@ export function withUnderWay(shape: Shape, state: RunState, entry: Entry, at: nu
   if (entry.kind === "cancel_requested" || entry.kind === "cancel_refused" || entry.kind === "signal_received")
     return state;
   const step = "step" in entry ? entry.step : undefined;
-  const beside = step === undefined ? [] : state.underWay.filter((body) => body.step !== step);
+  const ofFunction = entry.kind === "declared" || entry.kind === "function_failed";
+  const beside = ofFunction
+    ? state.underWay
+    : step === undefined
+      ? []
+      : state.underWay.filter((body) => body.step !== step);
   const next = madeNext(shape, state, beside).map((made) => among(beside, made) ?? begunAt(state, made, at));
   // An operator's `retried` may put another compensation before the one that is running.
   const behind = entry.kind === "retried" ? state.underWay.filter((body) => among(next, body) === undefined) : [];
@@ -31,7 +36,8 @@ function madeNext(shape: Shape, state: RunState, beside: readonly UnderWay[]): r
   }
   const stage = stageOf(shape, state).filter(({ name }) => state.steps[name]!.failed === undefined);
   // Nothing more is begun; what is under way still has to end.
-  if (state.cancel !== undefined || failedOf(shape, state) !== undefined)
+  const threw = shape.function === true && state.failure !== undefined;
+  if (state.cancel !== undefined || threw || failedOf(shape, state) !== undefined)
     return beside.filter(({ step, direction }) => direction === "forward" && stage.some(({ name }) => name === step));
   const direction: Direction = "forward";
   return stage

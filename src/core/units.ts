@@ -11,8 +11,9 @@ export function itemUnits(element: StepShape, count: number): readonly Unit[] {
   return Array.from({ length: count }, (_, index) => ({ ...step, name: `${element.name}/${index}`, of: element.name }));
 }
 
-/** All units, in the order of the list. */
+/** All units, in the order of the list; of a function, in the order in which it first asked for them. */
 export function unitsOf(shape: Shape, state: RunState): readonly Unit[] {
+  if (shape.function === true) return state.declared;
   return shape.steps.some(({ element }) => element === "each")
     ? shape.steps.flatMap((step) => state.steps[step.name]!.items?.units ?? [step])
     : shape.steps;
@@ -31,6 +32,7 @@ function elementOf(shape: Shape, name: string): Unit | undefined {
  * of items the first open ones, as many as may be under way at once. Empty when all is done.
  */
 export function stageOf(shape: Shape, state: RunState): readonly Unit[] {
+  if (shape.function === true) return state.declared.filter((unit) => !isSettled(unit, state));
   const first = nextForward(shape, state);
   if (first === undefined) return [];
   const beside =
@@ -44,8 +46,23 @@ function openUnits(element: StepShape, step: StepState, state: RunState): readon
   return step.items.units.filter(({ name }) => state.steps[name]!.done === undefined).slice(0, step.items.concurrency);
 }
 
-/** The first element that is not done; undefined when all are. */
+/**
+ * Whether a function may be given what came of the unit. What it may not catch (a failure in doubt, or of the pivot) is
+ * never given to it.
+ */
+export function isSettled(unit: Unit, state: RunState): boolean {
+  const { done, failed } = state.steps[unit.name]!;
+  return done !== undefined || (failed === "definite" && unit.kind !== "pivot");
+}
+
+/** The pivot, as far as is known: a function may still come to one. */
+export function pivotOf(shape: Shape, state: RunState): StepShape | undefined {
+  return unitsOf(shape, state).find(({ kind }) => kind === "pivot");
+}
+
+/** The first element that is not done; undefined when all are, or when only a function knows what is next. */
 export function nextForward(shape: Shape, state: RunState): StepShape | undefined {
+  if (shape.function === true) return stageOf(shape, state)[0];
   return shape.steps.find((step) => state.steps[step.name]!.done === undefined);
 }
 
@@ -93,9 +110,19 @@ export function pendingSignal(unit: Unit, state: RunState): PendingSignal | unde
 
 /** The last unit of the list that is still to be undone: reverse order of the list, never of time (1.8). */
 export function nextOwed(shape: Shape, state: RunState): Unit | undefined {
-  return unitsOf(shape, state).findLast(
+  return inOrder(shape, state).findLast(
     (unit) => isOwed(unit, state.steps[unit.name]!) && state.steps[unit.name]!.undoFailed === undefined,
   );
+}
+
+/** A function has no list: its units as they were completed, and after them what may have happened. */
+function inOrder(shape: Shape, state: RunState): readonly Unit[] {
+  const units = unitsOf(shape, state);
+  if (shape.function !== true) return units;
+  const isDone = (name: string) => state.steps[name]!.done !== undefined;
+  const named = new Map(units.map((unit) => [unit.name, unit]));
+  const done = state.settled.filter(isDone).map((name) => named.get(name)!);
+  return [...done, ...units.filter(({ name }) => !isDone(name))];
 }
 
 /** Whether the unit did or may have happened, has a compensation, and is not undone yet. */
@@ -106,7 +133,7 @@ export function isOwed(unit: Unit, step: StepState): boolean {
 
 /** The names of the units still to be undone, in the order in which they are undone. */
 export function owedSteps(shape: Shape, state: RunState): string[] {
-  return unitsOf(shape, state)
+  return inOrder(shape, state)
     .filter((unit) => isOwed(unit, state.steps[unit.name]!))
     .map(({ name }) => name)
     .reverse();

@@ -6,7 +6,7 @@ import { rolledBackStatus } from "./decide.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import type { RunState } from "./state.js";
-import { isOwed, isWaiting, nextOwed, owedSteps, stageOf, unitOf, unitsOf } from "./units.js";
+import { isOwed, isWaiting, nextOwed, owedSteps, pivotOf, stageOf, unitOf, unitsOf } from "./units.js";
 
 /** The truthful answer to an ask to stop (1.7). */
 export type CancelVerdict =
@@ -32,7 +32,7 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
   const asked: Entry = { kind: "cancel_requested", ...operator };
   if (state.rollback !== undefined)
     return { entries: [asked], answer: state.rollback === "cancel" ? "cancelling" : "rolling_back" };
-  const pivot = shape.steps.find((step) => step.kind === "pivot");
+  const pivot = pivotOf(shape, state);
   // What failed for good, or an operator said did not happen, is the cause; its owner has yet to write the turn.
   if (isToTurn(shape, state)) return { entries: [asked], answer: "rolling_back" };
   if (pivot !== undefined && state.pivotEntered)
@@ -44,7 +44,11 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
 
 /** Whether a failure will turn the saga back once its owner has nothing under way: not one of a step after the pivot. */
 function isToTurn(shape: Shape, state: RunState): boolean {
-  return state.failure !== undefined && unitOf(shape, state, state.failure.step).kind !== "retriable";
+  if (state.failure === undefined) return false;
+  const { step } = state.failure;
+  const kind = step === undefined ? undefined : unitOf(shape, state, step).kind;
+  // What a function let through, or threw itself, is a failure of the whole.
+  return shape.function === true ? !state.pivotEntered || kind === "pivot" : kind !== "retriable";
 }
 
 /** The verdict that stands in the journal once `decision` does. `state` is the state after its append. */
@@ -57,7 +61,7 @@ export function cancelVerdict(shape: Shape, state: RunState, decision: CancelDec
     case "refused":
       return {
         verdict: "refused",
-        pivot: shape.steps.find((step) => step.kind === "pivot")!.name,
+        pivot: pivotOf(shape, state)!.name,
         refusedAt: state.cancelRefusedAt!,
       };
     default:

@@ -61,11 +61,13 @@ export interface SagaOptions<Steps extends readonly unknown[], Schema extends St
   readonly schedules?: readonly DeclaredSchedule<InputFor<Schema>>[] | undefined;
 }
 
-type CheckedInput<Schema> = [NotPlain<InputContext<Schema>>] extends [never]
+/** The fault of an input's schema that does not make a plain object, as a type. */
+export type CheckedInput<Schema> = [NotPlain<InputContext<Schema>>] extends [never]
   ? unknown
   : `the input is ${NotPlain<InputContext<Schema>>}; it has to be a plain object, the context that a saga begins with`;
 
-type InputFor<Schema> = Schema extends StandardSchemaV1
+/** What a caller passes, where that is the input's schema. */
+export type InputFor<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<Schema>
   : Record<string, never> | undefined;
 
@@ -118,7 +120,8 @@ export function defineSaga<
   });
 }
 
-function readVersion(read: OptionReader): number {
+/** The version of a saga or function; 0, and a fault, where it is none. */
+export function readVersion(read: OptionReader): number {
   const version = read.value("version");
   if (typeof version === "number" && Number.isInteger(version) && version >= 1 && version <= maxVersion) return version;
   read.refuse("version", `${shownValue(version)} is not a whole number from 1 to ${maxVersion}`);

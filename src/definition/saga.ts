@@ -2,7 +2,7 @@
 // `step` and `define-saga`; here everything is already checked.
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { ElementKind, Shape } from "./shape.js";
+import type { ElementKind, Shape, StepShape } from "./shape.js";
 
 /** Partial retry options of a step, in milliseconds. What is absent is filled in from the executor and the defaults. */
 export interface RetryOverride {
@@ -139,4 +139,51 @@ export interface SagaDefinition {
   readonly output?: (context: any) => unknown;
   /** As they were declared; the executor checks what they say. */
   readonly schedules?: readonly object[];
+  /** Of a durable function, whose `steps` are empty: begins it from the top. */
+  readonly function?: (input: unknown, host: FunctionHost) => FunctionReplay;
 }
+
+/** What a call of a function asks for, told as an element of a list would be. */
+export interface FunctionCall {
+  readonly step: StepDefinition;
+  readonly shape: StepShape;
+}
+
+/** What a function's replay is lent by whoever drives its run. */
+export interface FunctionHost {
+  readonly runId: string;
+  /** Whether it is another run's child: that one may still take back what it did. */
+  readonly isChild: boolean;
+  readonly log: Logger;
+  /** Milliseconds since the epoch, database time. */
+  readonly now: () => number;
+  /** Starts a run on its own, or finds the one of that id; absent `id`: one that belongs to the call. */
+  readonly start: (saga: SagaDefinition, input: unknown, call: string, id: string | undefined) => Promise<string>;
+  /** It asked for something, gave something up, or ended. */
+  readonly moved: () => void;
+}
+
+/** A function on its way from the top: it asks, it is given what was recorded, and goes on from there. */
+export interface FunctionReplay {
+  /** All calls so far, in the order in which they were made. */
+  readonly calls: readonly FunctionCall[];
+  /** Of them those that were not given their outcome yet. */
+  readonly waiting: readonly FunctionCall[];
+  /** What `d.all` does not want any more, with the call whose failure is why. */
+  readonly unwanted: ReadonlyMap<string, string | undefined>;
+  readonly end: FunctionEnd | undefined;
+  give(call: string, outcome: CallOutcome): void;
+  /** It can't go on: it ends with this error, and is not told. */
+  refuse(error: unknown, call: string): void;
+  /** Nothing more is given: what it waits for is rejected with a suspension, so that its `finally` blocks run. */
+  suspend(): void;
+}
+
+/** `step`: the call whose failure it let through. */
+export type FunctionEnd =
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "threw"; readonly error: unknown; readonly step?: string };
+
+export type CallOutcome =
+  | { readonly kind: "done"; readonly value: unknown }
+  | { readonly kind: "failed"; readonly error: Error };

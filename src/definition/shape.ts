@@ -27,10 +27,14 @@ export interface StepShape {
 /** The ordered steps of a saga. Any difference in it is another shape, and such runs wait for a worker that has it (1.9). */
 export interface Shape {
   readonly steps: readonly StepShape[];
+  /** A durable function: it has no list, and each run's journal says what it asked for. */
+  readonly function?: true;
 }
 
 /** The canonical text of a shape: equal shapes have equal texts. What its hash is taken of. */
 export function shapeText(shape: Shape): string {
+  // No list's text, for any of those begins with a bracket.
+  if (shape.function === true) return "function";
   return JSON.stringify(shape.steps.map((step) => [...plainText(step), ...elementText(step)]));
 }
 
@@ -45,6 +49,8 @@ function elementText({ element, signal, parallel, conditional }: StepShape): rea
 
 /** The readable difference between the shape a run was started with and another one, a line each; empty when equal. */
 export function shapeDifference(wanted: Shape, present: Shape): string[] {
+  if (wanted.function !== present.function)
+    return [wanted.function === true ? "was a function and is a list now" : "was a list and is a function now"];
   const lines: string[] = [];
   const length = Math.max(wanted.steps.length, present.steps.length);
   for (let index = 0; index < length; index += 1) {

@@ -50,6 +50,24 @@ export const errorFamilies: readonly ErrorFamily[] = [
         meaning: "`reconcile` answered none of the three things that it may.",
         remedy: "Answer `{ happened: true, output }`, `{ happened: false }` or `undefined`.",
       },
+      "function.call_refused": {
+        meaning:
+          "A call of a durable function is not allowed there: no `compensate` before the pivot, one after it, a second pivot, a pivot beside other calls or in a child, an option that is wrong.",
+        remedy: "Mend each fault that the message lists. It is thrown at the call; uncaught it fails the run.",
+      },
+      "function.name_taken": {
+        meaning: "A durable function made two calls of one name in one run.",
+        remedy: "Give each call its own name; in a loop, put the index or an id into it.",
+      },
+      "function.changed": {
+        meaning:
+          "The code of a durable function no longer fits what its run recorded: a value its schema, a call its kind, a step how it is undone.",
+        remedy: "Deploy code that fits, under the old name; then `retry` where the run waits for a person.",
+      },
+      "function.suspended": {
+        meaning: "The run of a durable function stops here for now: it was parked, or is another worker's. No failure.",
+        remedy: "Let it through: `isSuspension(error)` tells it. The run goes on from its journal.",
+      },
       "element.invalid": {
         meaning: "What an element computes of the context is not what it needs: a sleep's duration, a forEach's list.",
         remedy: "Mend the function; it gets the context of the run, whose history shows it.",

@@ -38,6 +38,8 @@ export function bodyOf(saga: SagaDefinition, unit: string): Body | undefined {
 
 /** What its functions get: the context, or its item. With `own`, the context as it stood when it completed. */
 export function contextFor({ saga, header, state }: Subject, body: Body, decode: Decode, own: boolean): Context {
+  // A function's calls have their own scope for a context.
+  if (saga.function !== undefined) return {};
   const { index, item } = body;
   if (item === undefined) return contextOf(saga, header.input, state, { index, own, decode });
   const element = saga.steps[index]!;

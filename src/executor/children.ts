@@ -13,12 +13,12 @@ import { digestOf } from "../journal/canonical.js";
 import type { Values } from "../journal/codec.js";
 import type { RunHeader, RunStart } from "../journal/journal.js";
 import { foldRun, type KnownRun, type Operating, write } from "./operating.js";
-import { checkSameRun, laneOf } from "./starting.js";
+import { checkSameRun, laneOf, prepareStart } from "./starting.js";
 
 export interface ChildParts {
   /** What a parent's verbs work with: a child is of its parent's tenant. */
   readonly operatingFor: (parent: RunHeader) => Operating;
-  readonly values: Pick<Values, "decode">;
+  readonly values: Pick<Values, "encode" | "decode">;
   /** Records a run, unless it exists, and sees to it that it is driven. */
   readonly begin: (
     start: RunStart,
@@ -55,6 +55,23 @@ export class Children {
       // Somebody else's run has the id: there is no child, and nothing of it to undo.
       return { direction, ended: { status: "failed", error: recordError(error) } };
     }
+  }
+
+  /**
+   * Starts a run on its own, which nobody waits for or undoes: as often as one likes, it is the same one.
+   * @throws InputInvalidError, RunConflictError (the id is another run's), UsageError `run.id_invalid`
+   */
+  async launch(parent: RunHeader, saga: SagaDefinition, input: unknown, runId: string): Promise<string> {
+    const { begin, values } = this.#parts;
+    const request = { id: runId, priority: parent.priority };
+    const start = await prepareStart(saga, input, request, {
+      encode: values.encode,
+      decode: values.decode,
+      freshId: () => runId,
+    });
+    const { header, created } = await begin(start, parent);
+    if (!created) checkSameRun(start, header);
+    return header.runId;
   }
 
   async #started(parent: RunHeader, saga: SagaDefinition, { runId, input }: Child): Promise<KnownRun> {

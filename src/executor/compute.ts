@@ -4,7 +4,7 @@
 import type { Compute } from "../core/action.js";
 import type { StoredValue } from "../core/entry.js";
 import type { Computed } from "../core/record-computed.js";
-import { pendingSignal } from "../core/units.js";
+import { pendingSignal, unitOf } from "../core/units.js";
 import { SignalInvalidError, UsageError } from "../errors/usage-errors.js";
 import { type Body, contextFor, type Subject } from "./bodies.js";
 import { childRunId } from "./run-id.js";
@@ -64,7 +64,7 @@ function itemsOf(step: string, items: unknown): readonly unknown[] {
 }
 
 async function payloadOf({ saga, state }: Subject, { step }: Body, tools: Tools): Promise<StoredValue> {
-  const unit = saga.shape.steps.find(({ name }) => name === step.name)!;
+  const unit = unitOf(saga.shape, state, step.name);
   const { payload } = pendingSignal(unit, state)!;
   const schema = step.wait!.payload;
   if (schema === undefined) return payload;

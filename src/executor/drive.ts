@@ -7,13 +7,14 @@ import { decide } from "../core/decide.js";
 import { farFuture } from "../core/entry.js";
 import { record, settle } from "../core/record.js";
 import type { RunState } from "../core/state.js";
-import type { Transaction } from "../definition/saga.js";
+import type { SagaDefinition, Transaction } from "../definition/saga.js";
 import type { AbortReason } from "../errors/step-errors.js";
 import { bodyOf } from "./bodies.js";
 import { InHand } from "./in-hand.js";
 import { type Driving, OwnedRun, type TakenRun } from "./owned-run.js";
 import { type PerformedOutcome, perform } from "./perform.js";
 import { lookAgainAfterMs, whyUnreadable } from "./readable.js";
+import { Replay } from "./replay.js";
 import { attemptInTransaction } from "./transactional-attempt.js";
 
 export type { Driving, TakenRun } from "./owned-run.js";
@@ -31,6 +32,8 @@ export class Drive {
   readonly #driving: Driving;
   readonly #hand = new InHand();
   readonly #owned: OwnedRun;
+  /** Of a function's run. */
+  readonly #replay: Replay | undefined;
   #lost = false;
   #reading: Promise<void> = Promise.resolve();
   #wake: () => void = () => {};
@@ -42,8 +45,14 @@ export class Drive {
   constructor(driving: Driving, run: TakenRun) {
     this.#driving = driving;
     this.run = run;
-    this.#owned = new OwnedRun(driving, run, this.#hand);
-    this.end = this.#loop();
+    const moved = () => {
+      this.#stopWhatShould();
+      this.#wakeUp();
+    };
+    this.#replay = run.saga.function && new Replay({ driving, run, begin: run.saga.function, moved });
+    const holding = (except: string | undefined) => ({ ...this.#hand.holding(except), ...this.#replay?.told() });
+    this.#owned = new OwnedRun(driving, run, { holding });
+    this.end = this.#loop().finally(() => this.#replay?.suspend(this.state));
   }
 
   get state(): RunState {
@@ -103,6 +112,7 @@ export class Drive {
       if (action.kind === "look") await this.#look(action);
       else if (action.kind === "run" || action.kind === "reconcile" || action.kind === "compute")
         await this.#begin(action);
+      else if (action.kind === "replay") await this.#goOn();
       else if (action.kind === "wait") await this.#sleep(action.until);
     }
   }
@@ -118,10 +128,22 @@ export class Drive {
     await this.#owned.offer(() => [{ kind: "parked", until }]);
   }
 
+  /** A saga whose list is what its function has asked for so far. */
+  get #saga(): SagaDefinition {
+    return this.#replay?.saga ?? this.run.saga;
+  }
+
+  /** The function goes on with what was recorded; where nothing was, until it moves of itself. */
+  async #goOn(): Promise<void> {
+    const went = await this.#replay!.goOn(this.state);
+    this.#stopWhatShould();
+    if (!went) await this.#sleep(this.state.pivotEntered ? farFuture : this.run.policies.deadlineAt);
+  }
+
   async #look({ step, direction }: LookAtChild): Promise<void> {
-    const { saga, header } = this.run;
+    const { header } = this.run;
     const { child } = this.state.steps[step]!;
-    const definition = bodyOf(saga, step)!.step.child!;
+    const definition = bodyOf(this.#saga, step)!.step.child!;
     this.#hand.saw(step, await this.#driving.children.look(header, definition, child!, direction));
   }
 
@@ -150,7 +172,7 @@ export class Drive {
 
   async #attempt(action: Attempted): Promise<void> {
     const { saga, token } = this.run;
-    const { step } = bodyOf(saga, action.step)!;
+    const { step } = bodyOf(this.#saga, action.step)!;
     const owned = this.#owned;
     if (step.transaction && action.kind === "run") {
       const { run } = this;
@@ -176,7 +198,8 @@ export class Drive {
   }
 
   async #perform(action: Attempted, tx?: Transaction): Promise<PerformedOutcome> {
-    const { saga, header } = this.run;
+    const { header } = this.run;
+    const saga = this.#saga;
     const { performTools, logger, onAbandoned } = this.#driving;
     const note = (value: unknown) => this.#hand.noted(performance, value);
     const performance = perform({ saga, header, state: this.state }, action, { ...performTools, note }, tx);
@@ -226,7 +249,8 @@ export class Drive {
 
   #whyStop(action: Attempted, at = 0): AbortReason | undefined {
     const { policies, token } = this.run;
-    return whyStop(this.state, token, action, { now: Math.max(at, this.#driving.journal.now()), policies });
+    const context = { now: Math.max(at, this.#driving.journal.now()), policies, ...this.#replay?.told() };
+    return whyStop(this.state, token, action, context);
   }
 
   #wakeUp(): void {

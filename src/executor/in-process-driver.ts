@@ -24,7 +24,7 @@ export interface InProcessParts {
   readonly policies: PolicyOptions;
   readonly waiters: Waiters;
   readonly journal: MemoryJournal;
-  readonly values: Pick<Values, "decode">;
+  readonly values: Pick<Values, "encode" | "decode">;
 }
 
 export class InProcessDriver implements ExecutorHooks {

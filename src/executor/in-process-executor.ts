@@ -35,6 +35,7 @@ export function inProcessExecutor(options: InProcessOptions): SagaExecutor {
       chance,
       logger,
       worker: () => "in-process",
+      policies: policyOptions(parsed),
       performTools: { clock, logger, encode, decode, ...(classifyError === undefined ? {} : { classifyError }) },
       mayStart: async () => {},
       onAbandoned: (run) =>

@@ -25,7 +25,8 @@ export function outcomeOf(
     saga: header.saga,
     owed: end.owed,
     compensationErrors: end.compensationErrors.map(({ step, error }) => ({ step, error: reviveError(error) })),
-    ...(end.failure === undefined ? {} : { step: end.failure.step, cause: reviveError(end.failure.error) }),
+    ...(end.failure?.step === undefined ? {} : { step: end.failure.step }),
+    ...(end.failure === undefined ? {} : { cause: reviveError(end.failure.error) }),
   };
   switch (end.status) {
     case "completed":

@@ -13,6 +13,7 @@ import type { Clock } from "../platform/clock.js";
 import type { Chance } from "../platform/ids.js";
 import type { Children } from "./children.js";
 import { type PerformTools, runOutputOf } from "./perform.js";
+import type { PolicyOptions } from "./policies-of.js";
 import type { Transactions } from "./transactions.js";
 
 /** What drives runs: the parts that all runs of a worker share. */
@@ -25,7 +26,9 @@ export interface Driving {
   /** The worker's present id. */
   readonly worker: () => string;
   readonly performTools: Omit<PerformTools, "note">;
-  readonly children: Pick<Children, "look">;
+  readonly children: Pick<Children, "look" | "launch">;
+  /** What the calls of functions are tried again by, where they do not say so. */
+  readonly policies: PolicyOptions;
   /** Resolves once bodies may start (a worker without its lock starts none); rejects never. */
   readonly mayStart: () => Promise<void>;
   readonly stopping: () => boolean;
@@ -41,9 +44,11 @@ export interface TakenRun {
   readonly policies: Policies;
 }
 
-/** What the owner has in hand, apart from one unit, and what it knows of the run's children. */
+/** What the owner has in hand, apart from one unit, and what it knows of the run's children, and of its function. */
 export interface Hand {
-  holding(except: string | undefined): Pick<RecordContext, "busy" | "givenUp" | "children">;
+  holding(
+    except: string | undefined,
+  ): Pick<RecordContext, "busy" | "givenUp" | "children" | "replay"> & Partial<Pick<RecordContext, "policies">>;
 }
 
 /** What should be written, given the newest state; nothing where nothing is right any more. */
@@ -147,7 +152,7 @@ export class OwnedRun {
 
   #withRunOutput(state: RunState, entries: readonly Entry[], runOutput: StoredValue | undefined): readonly Entry[] {
     return entries.map((entry) => {
-      if (entry.kind !== "finished" || entry.status !== "completed") return entry;
+      if (entry.kind !== "finished" || entry.status !== "completed" || entry.output !== undefined) return entry;
       const output = runOutput ?? this.#computedOutput(state, entries.slice(0, -1));
       return output === undefined ? entry : { ...entry, output };
     });

@@ -85,8 +85,11 @@ async function completed(subject: Subject, body: Body, value: unknown, tools: Pe
   const { saga, header, state } = subject;
   const { step, item } = body;
   const output = step.output === undefined ? value : await parseOutput(step, value);
-  checkOutput(step, output, item === undefined ? contextFor(subject, body, tools.decode, false) : {});
+  if (saga.function === undefined)
+    checkOutput(step, output, item === undefined ? contextFor(subject, body, tools.decode, false) : {});
   const stored = tools.encode(output);
+  // What a run gives in the end is its function's to say.
+  if (saga.function !== undefined) return { outcome: { kind: "returned", output: stored } };
   const after = afterGiving(subject, body, stored);
   if (state.rollback !== undefined || nextForward(saga.shape, after) !== undefined)
     return { outcome: { kind: "returned", output: stored } };

@@ -25,7 +25,8 @@ export function policiesOf(saga: SagaDefinition, options: PolicyOptions, startAt
   };
 }
 
-function stepPolicy(step: StepDefinition, kind: StepKind, options: PolicyOptions): StepPolicy {
+/** The policy of one step, or call of a function. */
+export function stepPolicy(step: StepDefinition, kind: StepKind, options: PolicyOptions): StepPolicy {
   return {
     retry: merged(defaultRetry[kind], options.retry, step.retry),
     compensationRetry: merged(defaultRetry.compensation, options.compensationRetry, step.compensationRetry),

@@ -103,7 +103,9 @@ export function newRowOf(offer: Offer) {
 function changeOf(projection: Projection, entries: readonly Entry[], parent: string | undefined) {
   const taken = entries.findLast((entry) => entry.kind === "taken_up");
   const finished = entries.findLast((entry) => entry.kind === "finished");
-  const failed = entries.findLast((entry) => entry.kind === "step_failed" || entry.kind === "compensation_failed");
+  const failed = entries.findLast(
+    (entry) => entry.kind === "step_failed" || entry.kind === "compensation_failed" || entry.kind === "function_failed",
+  );
   return {
     status: projection.status,
     claim: projection.claim,

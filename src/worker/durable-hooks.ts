@@ -96,6 +96,7 @@ export class DurableHooks implements ExecutorHooks {
           clock,
           chance,
           logger,
+          policies: policyOptions({ ...parsed, maxCrashes: parsed.worker.maxCrashes }),
           performTools: { clock, logger, encode, decode, ...(classifyError === undefined ? {} : { classifyError }) },
           children: new Children({
             // The journal itself announces what others must hear of.

@@ -10,6 +10,7 @@ import { compensations } from "./compensations.js";
 import { concurrency } from "./concurrency.js";
 import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
+import { functions } from "./functions.js";
 import { handles } from "./handles.js";
 import { looking } from "./looking.js";
 import { outputs } from "./outputs.js";
@@ -35,6 +36,7 @@ const themes = [
   ...[starting, startingMany, concurrency, handles, cancelling, stoppingWhatRuns, races],
   ...[sleeping, sideBySide, children, scheduling],
   ...[attributes, looking, retryingByHand, resolving, closing],
+  ...[functions],
 ];
 
 export function executorSuite(make: MakeExecutor): void {

@@ -54,7 +54,11 @@ export async function taken(saga: SagaDefinition, options: Partial<Driving> = {}
     logger,
     worker: () => "w1",
     performTools: { clock, logger, encode, decode },
-    children: { look: () => Promise.reject(new Error("there are no children here")) },
+    children: {
+      look: () => Promise.reject(new Error("there are no children here")),
+      launch: () => Promise.reject(new Error("nothing is started here")),
+    },
+    policies: { retry: {}, compensationRetry: {}, maxCrashes: 5 },
     mayStart: async () => {},
     stopping: () => stopping,
     onAbandoned: () => {},

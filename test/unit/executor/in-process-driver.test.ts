@@ -39,6 +39,7 @@ async function driving(startIn = 3_600_000, run: () => unknown = () => undefined
       chance: systemChance,
       logger,
       worker: () => "w1",
+      policies: { retry: {}, compensationRetry: {}, maxCrashes: 5 },
       performTools: { clock, logger, encode, decode },
       mayStart: async () => {},
       onAbandoned: () => {},

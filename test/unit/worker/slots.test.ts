@@ -35,7 +35,11 @@ async function slotted(count: number, step: object = {}) {
       logger: silentLogger,
       worker: () => "w1",
       performTools: { clock, logger: silentLogger, encode, decode },
-      children: { look: () => Promise.reject(new Error("there are no children here")) },
+      policies: { retry: {}, compensationRetry: {}, maxCrashes: 5 },
+      children: {
+        look: () => Promise.reject(new Error("there are no children here")),
+        launch: () => Promise.reject(new Error("nothing is started here")),
+      },
       mayStart: async () => {},
       stopping: () => false,
     },
