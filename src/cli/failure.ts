@@ -33,6 +33,8 @@ const usageCodes = new Set([
   "run.id_invalid",
   "cursor.invalid",
   "saga.invalid",
+  "signal.unknown",
+  "signal.invalid",
 ]);
 
 /** What a person can do about an error, where the error itself does not say. */

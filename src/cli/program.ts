@@ -7,7 +7,7 @@ import { diagram } from "./commands/diagram.js";
 import { doctor } from "./commands/doctor.js";
 import { embeddedUrl, stopEmbeddedServer } from "./commands/embedded.js";
 import { migrate } from "./commands/migrate.js";
-import { resolve, retry, stop } from "./commands/operate.js";
+import { resolve, retry, signal, stop } from "./commands/operate.js";
 import { runs, statuses } from "./commands/runs.js";
 import { listSchedules, pauseSchedule, removeSchedule, resumeSchedule, triggerSchedule } from "./commands/schedules.js";
 import { show } from "./commands/show.js";
@@ -87,6 +87,14 @@ export function program({ io, doors, ended }: ProgramOptions): Command {
     .requiredOption("--by <who>", "who asks")
     .option("--reason <text>", "why")
     .action(run(stop));
+  root
+    .command("signal <run> <name>")
+    .description(
+      "send a signal that the run waits for, or will. Exit code 3: it was refused, the run is undone or has ended",
+    )
+    .option("--payload <json>", "what is sent with it (default: nothing)")
+    .option("--dedupe-key <key>", "a second signal with the same key changes nothing")
+    .action(run(signal));
   root
     .command("retry <run>")
     .description("try what failed again, with a fresh budget; a run that waits to be tried again: now")

@@ -1,6 +1,6 @@
-// `rubicon stop`, `retry`, `resolve`: what an operator does to a run. The answer of `stop` is the verdict (1.7).
+// `rubicon stop`, `signal`, `retry`, `resolve`: what an operator does to a run. The answers of the first two are verdicts (1.7, 2.2).
 
-import type { CancelAnswer, ResolveOptions } from "../../index.js";
+import type { CancelAnswer, ResolveOptions, SignalAnswer } from "../../index.js";
 import { type ExitCode, exitCodes, WrongUsage } from "../failure.js";
 import { type Invocation, print, withClient } from "../invocation.js";
 import type { Colour } from "../render/paint.js";
@@ -51,6 +51,50 @@ function verdictText(id: string, { verdict, pivot, refusedAt, cause, status }: C
   }
 }
 
+export interface SignalFlags {
+  /** JSON. */
+  readonly payload?: string;
+  readonly dedupeKey?: string;
+}
+
+/** Whether the payload fits is checked by the worker that reads it: the command knows no sagas. */
+export async function signal(
+  invocation: Invocation,
+  id: string,
+  name: string,
+  { payload, dedupeKey }: SignalFlags,
+): Promise<ExitCode> {
+  const sent = payload === undefined ? undefined : parsedJson("--payload", payload, '{"by":"ana"}');
+  const answer = await withClient(invocation, (client) =>
+    client.signal(id, name, sent, dedupeKey === undefined ? {} : { dedupeKey }),
+  );
+  if (answer.verdict === "not_found") throw unknownRun(id);
+  const colour = taken(answer) ? "green" : "red";
+  print(invocation, { id, signal: name, ...answer }, (paint) => paint(signalText(id, name, answer), colour));
+  return taken(answer) ? exitCodes.done : exitCodes.refused;
+}
+
+/** Whether the run has it, from this call or an earlier one. */
+function taken({ verdict }: SignalAnswer): boolean {
+  return verdict === "received" || verdict === "duplicate";
+}
+
+function signalText(id: string, name: string, { verdict, cause, status }: SignalAnswer): string {
+  const run = oneLine(id);
+  switch (verdict) {
+    case "received":
+      return `received: ${oneLine(name)} is in ${run}'s journal, and waits there until the run waits for it.`;
+    case "duplicate":
+      return `duplicate: ${run} had ${oneLine(name)} with this key already; nothing has changed.`;
+    case "rolling_back":
+      return `rolling_back: ${run} is being undone, because ${causes[cause!]}; the signal was not sent.`;
+    case "finished":
+      return `finished: ${run} has ended ${status}; the signal was not sent.`;
+    case "not_found":
+      return `not_found: there is no run ${run}.`;
+  }
+}
+
 export async function retry(invocation: Invocation, id: string, { by }: { readonly by: string }): Promise<ExitCode> {
   await withClient(invocation, (client) => client.retry(id, { by }));
   print(invocation, { id, retried: true }, () => `${oneLine(id)} is tried again, as soon as a worker takes it up.`);
@@ -70,7 +114,8 @@ export async function resolve(invocation: Invocation, id: string, flags: Resolve
   const { step, as, by, note } = flags;
   if (flags.output !== undefined && as !== "done")
     throw new WrongUsage("--output goes with --as done: only a step that happened gave something");
-  const output = flags.output === undefined ? {} : { output: parsedOutput(flags.output) };
+  const output =
+    flags.output === undefined ? {} : { output: parsedJson("--output", flags.output, '{"chargeId":"ch_1"}') };
   await withClient(invocation, (client) =>
     client.resolve(id, { step, as, by, ...output, ...(note === undefined ? {} : { note }) }),
   );
@@ -78,12 +123,10 @@ export async function resolve(invocation: Invocation, id: string, flags: Resolve
   return exitCodes.done;
 }
 
-function parsedOutput(text: string): unknown {
+function parsedJson(flag: string, text: string, example: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new WrongUsage(
-      `--output is not JSON (${(error as Error).message}); give an object, for example '{"chargeId":"ch_1"}'`,
-    );
+    throw new WrongUsage(`${flag} is not JSON (${(error as Error).message}); give for example '${example}'`);
   }
 }
