@@ -40,7 +40,7 @@ export function sleeping(make: MakeExecutor): void {
       expect(view.worker).toBeUndefined();
     });
 
-    test("CXL: a stop in the middle of it ends the run at once, undone, and the step after it never runs", async () => {
+    test("CXL-5: a stop in the middle of it ends the run at once, undone, and the step after it never runs", async () => {
       const bench = new Bench(make);
       const saga = bench.saga([bench.step("S1"), sleep({ name: "nap", for: "24h" }) as any, bench.step("S2")]);
       const executor = await bench.executor([saga]);
