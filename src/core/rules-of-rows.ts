@@ -1,7 +1,9 @@
 // WHAT MUST HOLD OF A ROW AS A WHOLE: its number, and that all is in it that follows from it (design 1.2, 1.3).
 
+import type { Shape } from "../definition/shape.js";
 import type { Entry } from "./entry.js";
-import { firstOpen, stillToUndo } from "./facts-units.js";
+import { firstOpen, openNow, stillToUndo, waitingFor } from "./facts-units.js";
+import type { JournalFacts } from "./journal-facts.js";
 import type { RowPlace, Rule } from "./rule.js";
 
 export const rowRules: readonly Rule<RowPlace>[] = [
@@ -24,7 +26,8 @@ export const rowRules: readonly Rule<RowPlace>[] = [
           : undefined;
       }
       // What is under way beside it, or was given up with it, has to be told of first.
-      const alone = facts.forward.length === 0 && facts.ending.length === 0 && !wrote("handed_over");
+      const running = facts.forward.length > 0 || facts.ending.length > 0 || isReading(shape, facts);
+      const alone = !running && !wrote("handed_over");
       if (wrote("step_failed") && alone) return "a step failed for good, and the saga neither turned nor ended";
       return wrote(...completing) && alone && firstOpen(shape, facts) === undefined
         ? "all is done, and it did not end"
@@ -32,6 +35,14 @@ export const rowRules: readonly Rule<RowPlace>[] = [
     },
   },
 ];
+
+/** A signal that came while its owner was about something else may be being read: nothing says so. */
+function isReading(shape: Shape, facts: JournalFacts): boolean {
+  return openNow(shape, facts).some(
+    (unit) =>
+      unit.element === "signal" && facts.steps[unit.name]!.until !== undefined && waitingFor(unit, facts) !== undefined,
+  );
+}
 
 /** What may complete the last step. */
 const completing = [

@@ -1,5 +1,6 @@
 // THE CHILD, as a process that its parent knows only by looking: it is begun once, goes its way, and is undone when asked.
 
+import { stillToUndo } from "../../src/core/facts-units.js";
 import type { ChildLook } from "../../src/core/policies.js";
 import type { Owner } from "./owner.js";
 import type { Scene } from "./scene.js";
@@ -58,8 +59,8 @@ export function ofChild(scene: Scene): void {
 export function childIsNews({ world, run }: Scene): boolean {
   const step = run.shape.steps.find(({ element }) => element === "child");
   if (step === undefined || endOf[world.child] === undefined) return false;
-  const { rollback, steps } = world.journal.state;
-  const { child, undone, undoFailed } = steps[step.name]!;
-  if (child === undefined) return false;
-  return rollback === undefined ? child.ended === undefined : !undone && undoFailed === undefined;
+  const { turned, steps } = world.journal.facts;
+  const { child, completed } = steps[step.name]!;
+  if (turned !== undefined) return stillToUndo(run.shape, world.journal.facts)[0] === step.name;
+  return child !== undefined && child.ended === undefined && !completed;
 }

@@ -4,8 +4,9 @@ import type { EndStatus } from "../../src/core/entry.js";
 import { owed } from "../../src/core/facts-units.js";
 import { projectionOf } from "../../src/core/projection.js";
 import { budgetOf } from "./charges.js";
+import { hears } from "./owner.js";
 import { type Explored, policyFor } from "./shapes.js";
-import { effectOf, type Verdict, type World } from "./world.js";
+import { effectOf, policiesOf, type Verdict, type World } from "./world.js";
 
 /** Which ends keep an answer that was given (1.7). */
 const endsOf: Record<Verdict, readonly EndStatus[]> = {
@@ -18,7 +19,12 @@ const endsOf: Record<Verdict, readonly EndStatus[]> = {
 
 /** What is not true of `world`, though it should be. */
 export function faultsOf(run: Explored, world: World): string[] {
-  const faults = [...pivotFaults(run, world), ...budgetFaults(run, world), ...askFaults(run, world)];
+  const faults = [
+    ...pivotFaults(run, world),
+    ...budgetFaults(run, world),
+    ...askFaults(run, world),
+    ...stopFaults(run, world),
+  ];
   const status = world.journal.state.finished?.status;
   if (status === undefined) return faults;
   for (const verdict of world.promised)
@@ -54,6 +60,20 @@ function askFaults(run: Explored, { owners }: World): string[] {
       ? [`1.5 "${step}" is in doubt, and is run again instead of being asked about`]
       : [];
   });
+}
+
+/** What turns a saga back, or ends it, waits for what runs: that is to hear of it. */
+function stopFaults(run: Explored, world: World): string[] {
+  const { driver, firstCause, turned } = world.journal.facts;
+  if (driver === undefined || firstCause === undefined || turned !== undefined) return [];
+  return world.owners
+    .filter(({ current }) => current)
+    .flatMap((owner) => [owner.hand, ...owner.beside].map((hand) => ({ ...owner, hand })))
+    .flatMap((owner) => {
+      if (owner.hand.kind !== "body" || owner.hand.aborted !== undefined) return [];
+      const reason = hears({ run, policies: policiesOf(world, owner) }, { ...owner, stopping: false }, world.journal);
+      return reason === undefined ? [`1.7 "${owner.hand.action.step}" runs on, and is not told to stop`] : [];
+    });
 }
 
 /** 1.4: a clean word never covers an unclean state. */

@@ -1,35 +1,21 @@
 // THE MISTAKES that the explorer has to find, each as a change of source text, with the sagas in which it shows. A change
 // that does not apply any more fails the hunt: mend it here when the source moves on.
 
+import { type Mutant, mutant } from "./mutant.js";
+import { waitMutants } from "./mutants-of-waits.js";
 import type { ExploreOptions } from "./shapes.js";
 
-export interface Mutant {
-  readonly name: string;
-  readonly mistakes: readonly { readonly file: string; readonly from: string; readonly to: string }[];
-  readonly hunts: readonly (readonly [notation: string, options: ExploreOptions])[];
-}
-
-const state = "src/core/state.ts";
+const fold = "src/core/fold.ts";
+const loss = "src/core/fold-loss.ts";
+const words = "src/core/fold-words.ts";
+const underWay = "src/core/under-way.ts";
+const units = "src/core/units.ts";
 const decide = "src/core/decide.ts";
 const record = "src/core/record.ts";
 const verbs = "src/core/verbs.ts";
 const owner = "test/model/owner.ts";
 const bodies = "test/model/body-moves.ts";
 const workers = "test/model/worker-moves.ts";
-
-function mutant(
-  name: string,
-  file: string,
-  from: string,
-  to: string,
-  ...hunts: (string | readonly [string, ExploreOptions])[]
-): Mutant {
-  return { name, mistakes: [{ file, from, to }], hunts: hunts.map(huntOf) };
-}
-
-function huntOf(hunt: string | readonly [string, ExploreOptions]): readonly [string, ExploreOptions] {
-  return typeof hunt === "string" ? [hunt, {}] : hunt;
-}
 
 const withoutZombies: ExploreOptions = {
   kinds: ["crash", "shutdown", "cancel", "deadline", "retry", "resolve", "lost answer"],
@@ -38,25 +24,13 @@ const withoutZombies: ExploreOptions = {
 export const mutants: readonly Mutant[] = [
   mutant(
     "doubt is not compensated",
-    state,
-    "!step.undone && (step.done !== undefined || step.doubt)",
-    "!step.undone && step.done !== undefined",
+    units,
+    ": step.done !== undefined || step.doubt;",
+    ": step.done !== undefined;",
     "c",
   ),
-  mutant(
-    "what never happened is compensated",
-    state,
-    "!step.undone && (step.done !== undefined || step.doubt)",
-    "!step.undone",
-    "c c",
-  ),
-  mutant(
-    "what needs no undoing is compensated",
-    state,
-    "return shape.undone && !step.undone",
-    "return !step.undone",
-    "cn",
-  ),
+  mutant("what never happened is compensated", units, ": step.done !== undefined || step.doubt;", ": true;", "c c"),
+  mutant("what needs no undoing is compensated", units, "if (!unit.undone || step.undone", "if (step.undone", "cn"),
   mutant(
     "doubt is cleared by a definite error",
     record,
@@ -67,20 +41,27 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "a transactional step is in doubt when its error says so",
     record,
-    "forward && !stepShape.transactional && (",
+    "forward && !unit.transactional && (",
     "forward && (",
     "ct",
   ),
-  mutant("a takeover leaves no doubt", state, "asks, doubt: true, unsettledSince", "asks, unsettledSince", "c"),
-  mutant("a hand-over leaves no doubt", state, "released(afterLoss(shape, state, false))", "released(state)", "c"),
+  mutant("a takeover leaves no doubt", loss, "asks, doubt: true, unsettledSince", "asks, unsettledSince", "c"),
+  mutant("a hand-over leaves no doubt", fold, "released(afterLoss(shape, state, false))", "released(state)", "c"),
   mutant(
     "a parked run that is taken up again forgets that a body may run",
-    state,
-    "const next = madeNext(shape, state);",
-    'const next = entry.kind === "taken_up" && entry.from === undefined ? undefined : madeNext(shape, state);',
+    underWay,
+    "const next = madeNext(shape, state, beside)",
+    'const parked = entry.kind === "taken_up" && entry.from === undefined;\n' +
+      "  const next = (parked ? [] : madeNext(shape, state, beside))",
     "c",
   ),
-  mutant("a retry forgets doubt", state, "final: false, asks: 0 }];", "final: false, asks: 0, doubt: false }];", "c P"),
+  mutant(
+    "a retry forgets doubt",
+    words,
+    "final: false, asks: 0 })];",
+    "final: false, asks: 0, doubt: false })];",
+    "c P",
+  ),
   mutant(
     "a pivot in doubt is rolled back",
     decide,
@@ -90,7 +71,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     "a pivot in doubt is passed",
-    state,
+    units,
     "shape.steps.find((step) => state.steps[step.name]!.done === undefined)",
     'shape.steps.find((step) => state.steps[step.name]!.done === undefined && !(step.kind === "pivot" && state.steps[step.name]!.failed === "in_doubt"))',
     "P r",
@@ -98,11 +79,11 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "a terminal error of a pivot in doubt waits for ever",
     record,
-    'if (stepShape.kind === "pivot" && doubt && policy.maxAsks > 0) return { ...failed, final: true };',
-    'if (stepShape.kind === "pivot" && doubt) return { ...failed, final: false };',
+    'if (unit.kind === "pivot" && doubt && policy.maxAsks > 0) return [{ ...failed, final: true }];',
+    'if (unit.kind === "pivot" && doubt) return [{ ...failed, final: false }];',
     "P*",
   ),
-  mutant("an ask is forgotten", state, "if (causeStands) return due;", "return due;", "c"),
+  mutant("an ask is forgotten", words, "if (causeStands) return due;", "return due;", "c"),
   mutant(
     "an ask is accepted after the pivot",
     verbs,
@@ -148,7 +129,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a later failure beats an ask",
     mistakes: [
-      { file: record, from: "!spent || state.cancel !== undefined || threw", to: "!spent || threw" },
+      { file: record, from: "causeStands = state.cancel !== undefined ||", to: "causeStands =" },
       {
         file: decide,
         from: 'if (state.cancel !== undefined) return turnBack("cancel");',
@@ -159,7 +140,7 @@ export const mutants: readonly Mutant[] = [
   },
   mutant(
     "a later ask overwrites the cause",
-    state,
+    words,
     "if (causeStands) return due;",
     'if (state.rollback !== undefined) return { ...due, rollback: "cancel" };\n  if (causeStands) return due;',
     "c",
@@ -167,8 +148,8 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "the deadline passes a pivot",
     decide,
-    "if (!state.pivotEntered && context.now >= deadlineAt)",
-    "if (context.now >= deadlineAt)",
+    "return !state.pivotEntered && context.now >= context.policies.deadlineAt",
+    "return context.now >= context.policies.deadlineAt",
     "P",
   ),
   mutant(
@@ -185,13 +166,16 @@ export const mutants: readonly Mutant[] = [
     "if (owed === undefined || Object.values(state.steps).some((step) => step.undoFailed !== undefined)) return append(",
     ["c c", withoutZombies],
   ),
-  mutant("steps are undone in the order in which they were done", state, "shape.steps.findLast(", "shape.steps.find(", [
-    "c c",
-    withoutZombies,
-  ]),
+  mutant(
+    "steps are undone in the order in which they were done",
+    units,
+    "unitsOf(shape, state).findLast(",
+    "unitsOf(shape, state).find(",
+    ["c c", withoutZombies],
+  ),
   mutant(
     "a rollback that is taken over starts again",
-    state,
+    fold,
     "const known = entry.from === undefined ? state : afterLoss(shape, state, entry.crash);",
     "const lost = entry.from === undefined ? state : afterLoss(shape, state, entry.crash);\n" +
       "      const steps = Object.entries(lost.steps).map(([name, step]) => [name, { ...step, undone: false }]);\n" +
@@ -214,7 +198,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     "a crash uses up no attempt",
-    state,
+    loss,
     "attempts: tried.attempts + 1, crashes",
     "attempts: tried.attempts, crashes",
     "c",
@@ -264,9 +248,9 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "the key has the attempt in it",
     owner,
-    'if (action.kind === "reconcile" || action.direction === "forward") return',
+    'if (action.kind !== "run" || action.direction === "forward") return',
     'if (action.kind === "run" && action.attempt > 1) return "another";\n' +
-      '  if (action.kind === "reconcile" || action.direction === "forward") return',
+      '  if (action.kind !== "run" || action.direction === "forward") return',
     "c",
   ),
   mutant(
@@ -279,15 +263,15 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "a pivot's body starts before its entry",
     decide,
-    'if (step.kind === "pivot" && !step.transactional && !state.pivotEntered)',
-    'if (step.kind === "pivot" && !step.transactional && !state.pivotEntered && state.last < 0)',
+    'if (first!.kind === "pivot" && !first!.transactional && !state.pivotEntered)',
+    'if (first!.kind === "pivot" && !first!.transactional && !state.pivotEntered && state.last < 0)',
     "c P",
   ),
   mutant(
     "a transactional pivot is entered early",
     decide,
-    'if (step.kind === "pivot" && !step.transactional && !state.pivotEntered)',
-    'if (step.kind === "pivot" && !state.pivotEntered)',
+    'if (first!.kind === "pivot" && !first!.transactional && !state.pivotEntered)',
+    'if (first!.kind === "pivot" && !state.pivotEntered)',
     "Pt",
   ),
   mutant(
@@ -307,7 +291,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "a transactional step that was asked to stop commits",
     record,
-    'return stepShape.transactional && outcome.kind === "returned" && state.cancel !== undefined;',
+    'return unit.transactional && outcome.kind === "returned" && state.cancel !== undefined;',
     "return false;",
     "Pt",
   ),
@@ -356,15 +340,16 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "what an operator settled as not done can be settled again as done",
     verbs,
-    "if (state.failure !== undefined && state.finished === undefined)",
-    "if (state.failure !== undefined && state.finished === undefined && state.last < 0)",
+    "if (state.finished === undefined && isToTurn(shape, state))",
+    "if (state.finished === undefined && isToTurn(shape, state) && state.last < 0)",
     "P",
   ),
   mutant(
     "what an operator settled as not done is tried again",
     verbs,
-    "if (state.rollback === undefined && state.failure !== undefined) return false;",
+    "if (state.rollback === undefined && state.failure !== undefined) return !isToTurn(shape, state);",
     "",
     "P",
   ),
+  ...waitMutants,
 ];

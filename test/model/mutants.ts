@@ -6,7 +6,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Mutant, mutants } from "./mutant-table.js";
+import type { Mutant } from "./mutant.js";
+import { mutants } from "./mutant-table.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const loader = import.meta.resolve("tsx");
