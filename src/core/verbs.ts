@@ -33,8 +33,10 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
   if (state.rollback !== undefined)
     return { entries: [asked], answer: state.rollback === "cancel" ? "cancelling" : "rolling_back" };
   const pivot = pivotOf(shape, state);
-  // An operator said that the pivot did not happen; its owner has yet to write the turn, whose cause that is.
-  if (state.failure !== undefined) return { entries: [asked], answer: "rolling_back" };
+  // An operator said that the pivot did not happen; its owner has yet to write the turn, whose cause that is. What fails
+  // after the pivot turns nothing.
+  const passed = pivot !== undefined && state.pivotEntered && state.steps[pivot.name]!.failed === undefined;
+  if (state.failure !== undefined && !passed) return { entries: [asked], answer: "rolling_back" };
   if (pivot !== undefined && state.pivotEntered)
     return { entries: [{ kind: "cancel_refused", ...operator, pivot: pivot.name }], answer: "refused" };
   if (state.owner === undefined && owedSteps(shape, state).length === 0)

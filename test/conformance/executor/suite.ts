@@ -8,6 +8,10 @@ import { compensations } from "./compensations.js";
 import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
 import { functions } from "./functions.js";
+import { callsOfFunctions } from "./functions-calling.js";
+import { changingFunctions } from "./functions-changing.js";
+import { failingFunctions } from "./functions-failing.js";
+import { functionsTogether } from "./functions-together.js";
 import { handles } from "./handles.js";
 import { looking } from "./looking.js";
 import { outputs } from "./outputs.js";
@@ -28,7 +32,7 @@ const themes = [
   ...[rollback, compensations, reconciling, pivoting, deadlines],
   ...[starting, handles, cancelling, stoppingWhatRuns, races],
   ...[looking, retryingByHand, resolving, closing],
-  ...[functions],
+  ...[functions, failingFunctions, functionsTogether, callsOfFunctions, changingFunctions],
 ];
 
 export function executorSuite(make: MakeExecutor): void {
