@@ -22,11 +22,10 @@ export function endOfFunction(state: RunState, { replay }: DecideContext): Appen
 
 /** What comes before anything that was asked for is begun; undefined: nothing does. */
 export function beforeUnits(state: RunState, { replay, busy = [] }: DecideContext): Action | undefined {
-  if (replay === undefined || replay.asked.some((unit) => isKnown(unit, state) && isSettled(unit, state)))
-    return { kind: "replay" };
-  const { asked, end, unwanted } = replay;
+  if (replay === undefined || canGoOn(replay, state)) return { kind: "replay" };
+  const { end, unwanted } = replay;
   // Whatever it threw meanwhile, a pivot that was entered is settled first.
-  const passing = asked.some(({ kind }) => kind === "pivot") && state.pivotEntered;
+  const passing = left(replay, state).some(({ kind }) => kind === "pivot") && state.pivotEntered;
   if (end?.kind === "threw" && !passing)
     return append({
       kind: "function_failed",
@@ -52,17 +51,19 @@ export function askedFor(stage: readonly Unit[], { replay }: DecideContext, stat
 /** Rolling back, what a step is undone by is known once the function has come to it again; undefined: it is known. */
 export function beforeUndoing(unit: Unit, state: RunState, { replay }: DecideContext): Action | undefined {
   if (replay?.undoable.has(unit.name)) return undefined;
-  const isThrough =
-    replay !== undefined &&
-    !replay.asked.some((each) => isKnown(each, state) && isSettled(each, state)) &&
-    (replay.asked.length > 0 || replay.end !== undefined);
-  if (!isThrough) return { kind: "replay" };
+  if (replay === undefined || replay.cutShort || canGoOn(replay, state)) return { kind: "replay" };
+  if (replay.end === undefined && replay.asked.length === 0) return { kind: "replay" };
   const error = {
     name: "UsageError",
     code: "function.changed",
     message: `the function does not say any more how step "${unit.name}" is undone; give it its name and its compensate back, and retry`,
   };
   return append({ kind: "compensation_failed", step: unit.name, attempts: 0, error });
+}
+
+/** Whether something is recorded of what it waits for. */
+function canGoOn({ asked, end }: Replayed, state: RunState): boolean {
+  return end === undefined && asked.some((unit) => isKnown(unit, state) && isSettled(unit, state));
 }
 
 /** What is open of what it asked for. One that has ended waits for no timer and no signal. */
@@ -72,7 +73,7 @@ function left({ asked, end }: Replayed, state: RunState): readonly Unit[] {
 }
 
 function isKnown({ name }: Unit, state: RunState): boolean {
-  return state.steps[name] !== undefined;
+  return Object.hasOwn(state.steps, name);
 }
 
 function isDeclared(unit: Unit, state: RunState): boolean {

@@ -60,6 +60,8 @@ export interface Replayed {
   /** The steps whose undoing it has told. */
   readonly undoable: ReadonlySet<string>;
   readonly end?: ReplayEnd;
+  /** It could not be given something that is recorded: it has come less far than it did before. */
+  readonly cutShort: boolean;
 }
 
 export type ReplayEnd =

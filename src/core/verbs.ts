@@ -42,13 +42,11 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
   return { entries: [asked], answer: "cancelling" };
 }
 
-/** Whether a failure will turn the saga back once its owner has nothing under way: not one of a step after the pivot. */
+/** Whether a failure will turn the saga back once its owner has nothing under way: what fails after the pivot turns nothing. */
 function isToTurn(shape: Shape, state: RunState): boolean {
   if (state.failure === undefined) return false;
-  const { step } = state.failure;
-  const kind = step === undefined ? undefined : unitOf(shape, state, step).kind;
-  // What a function let through, or threw itself, is a failure of the whole.
-  return shape.function === true ? !state.pivotEntered || kind === "pivot" : kind !== "retriable";
+  const pivot = pivotOf(shape, state);
+  return pivot === undefined || !state.pivotEntered || state.steps[pivot.name]!.failed !== undefined;
 }
 
 /** The verdict that stands in the journal once `decision` does. `state` is the state after its append. */

@@ -26,7 +26,10 @@ export interface ReplayParts {
 export class Replay {
   readonly #parts: ReplayParts;
   #function: FunctionReplay | undefined;
+  /** The run turned back when it was begun: it is only to tell how its steps are undone. */
+  #undoing = false;
   #goingOn = false;
+  #refused = false;
   /** It was given all that is recorded of what it asked for, at least once. */
   #through = false;
   #end: { readonly of: FunctionEnd; readonly told: ReplayEnd } | undefined;
@@ -63,6 +66,7 @@ export class Replay {
       unwanted,
       undoable: new Set(undoable.map(({ step }) => step.name)),
       ...(end === undefined ? {} : { end: this.#told(end) }),
+      cutShort: this.#refused && !this.#undoing,
     };
   }
 
@@ -85,11 +89,10 @@ export class Replay {
   async goOn(state: RunState): Promise<boolean> {
     this.#goingOn = true;
     try {
-      const begun = this.#function === undefined;
-      if (begun) {
-        this.#function = this.#begin();
-        await turn();
-      }
+      const undoing = state.rollback !== undefined;
+      // What it could not be given, going forward, does not keep it from saying how the rest is undone.
+      const begun = this.#function === undefined || (undoing && !this.#undoing);
+      if (begun) await this.#begin(undoing);
       const given = await this.#giveAll(state);
       this.#through = true;
       return begun || given;
@@ -98,7 +101,15 @@ export class Replay {
     }
   }
 
-  #begin(): FunctionReplay {
+  async #begin(undoing: boolean): Promise<void> {
+    this.#function?.suspend();
+    this.#undoing = undoing;
+    this.#refused = false;
+    this.#function = this.#begun();
+    await turn();
+  }
+
+  #begun(): FunctionReplay {
     const { driving, run, begin, moved } = this.#parts;
     const { header } = run;
     const { journal, logger, performTools, children } = driving;
@@ -127,11 +138,12 @@ export class Replay {
   }
 
   #next(state: RunState): FunctionCall | undefined {
-    const { waiting, end } = this.#function!;
-    const changed = end === undefined && waiting.find((call) => isChanged(call, state));
-    if (changed) this.#refuse(changed, "is another kind of call than the one that was recorded under that name");
+    const { waiting } = this.#function!;
+    const changed = this.#undoing ? undefined : waiting.find((call) => isChanged(call, state));
+    if (changed !== undefined) this.#refuse(changed.step.name, kindChanged(changed.step.name));
+    if (this.#function!.end !== undefined) return undefined;
     for (const name of state.settled) {
-      const call = this.#function!.waiting.find(({ step }) => step.name === name);
+      const call = waiting.find(({ step }) => step.name === name);
       if (call !== undefined && isSettled(unitOf(this.#parts.run.saga.shape, state, name), state)) return call;
     }
     return undefined;
@@ -143,21 +155,18 @@ export class Replay {
     if (done === undefined)
       return this.#function!.give(name, { kind: "failed", error: reviveError(forward.lastError!) });
     try {
-      const value = await this.#valueOf(call, done.output, state);
+      const value = await this.#valueOf(call, done.output);
       this.#function!.give(name, value);
     } catch (error) {
-      this.#function!.refuse(error, name);
+      this.#refuse(name, error);
     }
   }
 
   /** A value is read as it was recorded; the schema of today has to accept it, unless it is only to be undone. */
-  async #valueOf({ step }: FunctionCall, output: StoredValue | undefined, state: RunState): Promise<CallOutcome> {
+  async #valueOf({ step }: FunctionCall, output: StoredValue | undefined): Promise<CallOutcome> {
     const value = output && this.#parts.driving.performTools.decode(output);
     const schema = step.wait === undefined ? step.output : step.wait.payload;
-    const faults =
-      schema === undefined || output === undefined || state.rollback !== undefined
-        ? []
-        : await checkValue(schema, value);
+    const faults = schema === undefined || output === undefined || this.#undoing ? [] : await checkValue(schema, value);
     if (faults.length > 0)
       throw new UsageError(
         "function.changed",
@@ -167,8 +176,9 @@ export class Replay {
     return { kind: "done", value: output === undefined ? { received: false } : { received: true, payload: value } };
   }
 
-  #refuse({ step }: FunctionCall, what: string): void {
-    this.#function!.refuse(new UsageError("function.changed", `step "${step.name}" ${what}`), step.name);
+  #refuse(call: string, error: unknown): void {
+    this.#refused = true;
+    this.#function!.refuse(error, call);
   }
 
   /** Nobody drives the run any more. */
@@ -177,13 +187,20 @@ export class Replay {
     const { driving, run } = this.#parts;
     const asked = new Set(this.#calls.map(({ step }) => step.name));
     const unasked = state.declared.map(({ name }) => name).filter((name) => !asked.has(name));
-    if (this.#through && unasked.length > 0)
+    if (this.#through && !this.#refused && unasked.length > 0)
       driving.logger.warn(
         { runId: run.header.runId, steps: unasked },
         "the function does not ask any more for steps that are recorded; were they renamed?",
       );
     this.#function.suspend();
   }
+}
+
+function kindChanged(call: string): UsageError {
+  return new UsageError(
+    "function.changed",
+    `the call "${call}" is of another kind than the one that was recorded under that name; give it another name`,
+  );
 }
 
 function isChanged({ shape }: FunctionCall, state: RunState): boolean {

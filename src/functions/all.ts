@@ -7,7 +7,9 @@ import { isSuspension } from "./suspension.js";
 type Members = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 export function all(running: RunningFunction, calls: Members): Promise<unknown> {
-  return quiet(settleAll(running, calls));
+  const settled = quiet(settleAll(running, calls));
+  running.together(settled, Object.values(calls ?? {}));
+  return settled;
 }
 
 async function settleAll(running: RunningFunction, calls: Members): Promise<unknown> {

@@ -1,6 +1,8 @@
 // `d` FOR ONE RUN: each call is read, and asked for.
 
 import type { FunctionHost } from "../definition/saga.js";
+import { isSagaError } from "../errors/saga-error.js";
+import { TerminalError } from "../errors/step-errors.js";
 import { sha256 } from "../platform/digest.js";
 import { all } from "./all.js";
 import type { Durable } from "./durable.js";
@@ -26,7 +28,7 @@ export function callsOf(running: RunningFunction): Durable {
     start: (name: string, saga: any, input: unknown, options: { readonly id?: string } = {}) =>
       running.ask(name, () => ({
         ...readStartCall(name, saga),
-        run: async () => ({ id: await host.start(saga, input, name, options.id) }),
+        run: async () => ({ id: await started(() => host.start(saga, input, name, options.id)) }),
       })),
     all: (calls: readonly unknown[]) => all(running, calls),
     now: (given?: string) => {
@@ -40,6 +42,18 @@ export function callsOf(running: RunningFunction): Durable {
     },
   };
   return Object.freeze(d) as unknown as Durable;
+}
+
+const refusals = ["input.invalid", "run.conflict", "run.id_invalid", "value.unserializable", "value.too_large"];
+
+/** What the start itself refuses did not happen, and would not another time: the function may catch it. */
+async function started(start: () => Promise<string>): Promise<string> {
+  try {
+    return await start();
+  } catch (error) {
+    if (!isSagaError(error) || !refusals.includes(error.code)) throw error;
+    throw new TerminalError(error.message, { code: error.code, cause: error });
+  }
 }
 
 /** Of its own kind (version 8): made of the run's id and the name, so that there is nothing to record. */

@@ -20,6 +20,8 @@ interface Asked {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   given: boolean;
+  /** What came of it can't be given. */
+  refused: boolean;
 }
 
 export class RunningFunction implements FunctionReplay {
@@ -28,7 +30,8 @@ export class RunningFunction implements FunctionReplay {
   readonly #asked = new Map<string, Asked>();
   /** Which call's failure an error is. */
   readonly #failures = new WeakMap<object, string>();
-  readonly #promises = new WeakMap<object, string>();
+  /** The calls that a promise waits for. */
+  readonly #promises = new WeakMap<object, readonly string[]>();
   #pivot: "ahead" | "asked" | "passed" = "ahead";
   #end: FunctionEnd | undefined;
   /** The call at which it stops for now. */
@@ -54,7 +57,7 @@ export class RunningFunction implements FunctionReplay {
   }
 
   get waiting(): readonly FunctionCall[] {
-    return [...this.#asked.values()].filter(({ given }) => !given).map(({ call }) => call);
+    return [...this.#asked.values()].filter(({ given, refused }) => !given && !refused).map(({ call }) => call);
   }
 
   get end(): FunctionEnd | undefined {
@@ -72,7 +75,7 @@ export class RunningFunction implements FunctionReplay {
     try {
       const asked = this.#made(name, read());
       this.#asked.set(name, asked);
-      this.#promises.set(asked.promise, name);
+      this.#promises.set(asked.promise, [name]);
       if (asked.call.step.pivot) this.#pivot = "asked";
       this.host.moved();
       return asked.promise;
@@ -100,7 +103,7 @@ export class RunningFunction implements FunctionReplay {
       resolve = onDone;
       reject = onFailed;
     });
-    return { call: placed(step, this.#kindOf(step)), promise, resolve, reject, given: false };
+    return { call: placed(step, this.#kindOf(step)), promise, resolve, reject, given: false, refused: false };
   }
 
   #kindOf({ pivot }: StepDefinition): StepKind {
@@ -120,21 +123,27 @@ export class RunningFunction implements FunctionReplay {
   }
 
   refuse(error: unknown, call: string): void {
+    this.#asked.get(call)!.refused = true;
     this.#end ??= { kind: "threw", error, step: call };
   }
 
-  /** `d.all` does not want those of its members any more that are calls. */
+  /** `d.all` does not want those of its members any more that are calls, or another `d.all`. */
   giveUp(members: readonly unknown[], because: string | undefined): void {
-    for (const member of members) {
-      const name = this.callOf(member);
-      if (name !== undefined && !this.#asked.get(name)!.given) this.unwanted.set(name, because);
-    }
+    for (const name of members.flatMap((member) => this.#callsOf(member)))
+      if (!this.#asked.get(name)!.given && !this.unwanted.has(name)) this.unwanted.set(name, because);
     this.host.moved();
   }
 
-  /** The call whose promise it is. */
-  callOf(value: unknown): string | undefined {
-    return isObject(value) ? this.#promises.get(value) : undefined;
+  /** What is waited for together is given up together. */
+  together(promise: Promise<unknown>, members: readonly unknown[]): void {
+    this.#promises.set(
+      promise,
+      members.flatMap((member) => this.#callsOf(member)),
+    );
+  }
+
+  #callsOf(promise: unknown): readonly string[] {
+    return isObject(promise) ? (this.#promises.get(promise) ?? []) : [];
   }
 
   /** The call whose failure it is, or whose failure caused it. */

@@ -11,6 +11,10 @@ import { concurrency } from "./concurrency.js";
 import { deadlines } from "./deadline.js";
 import { failing } from "./errors.js";
 import { functions } from "./functions.js";
+import { callsOfFunctions } from "./functions-calling.js";
+import { changingFunctions } from "./functions-changing.js";
+import { failingFunctions } from "./functions-failing.js";
+import { functionsTogether } from "./functions-together.js";
 import { handles } from "./handles.js";
 import { looking } from "./looking.js";
 import { outputs } from "./outputs.js";
@@ -36,7 +40,7 @@ const themes = [
   ...[starting, startingMany, concurrency, handles, cancelling, stoppingWhatRuns, races],
   ...[sleeping, sideBySide, children, scheduling],
   ...[attributes, looking, retryingByHand, resolving, closing],
-  ...[functions],
+  ...[functions, failingFunctions, functionsTogether, callsOfFunctions, changingFunctions],
 ];
 
 export function executorSuite(make: MakeExecutor): void {
