@@ -10,7 +10,8 @@ export interface Answer {
   readonly n: number;
 }
 
-function caller(outside: string) {
+/** Calls the outside server for a body. */
+export function caller(outside: string) {
   return async (
     name: string,
     direction: "forward" | "compensate",
@@ -25,9 +26,10 @@ function caller(outside: string) {
   };
 }
 
-const quick = { firstDelay: 20, maxDelay: 100 } as const;
+export const quick = { firstDelay: 20, maxDelay: 100 } as const;
 
-export function sagas(outside: string) {
+/** Makes steps whose bodies call the outside server. */
+export function bodies(outside: string) {
   const call = caller(outside);
   const undoable = <Name extends string>(
     name: Name,
@@ -61,6 +63,11 @@ export function sagas(outside: string) {
     timeout: 5_000,
     grace: 200,
   });
+  return { call, undoable, forward, decisive };
+}
+
+export function sagas(outside: string) {
+  const { undoable, forward, decisive } = bodies(outside);
   const S1 = undoable("S1");
   const S2 = undoable("S2");
   const S3 = undoable("S3");
