@@ -6,7 +6,7 @@ import { rolledBackStatus } from "./decide.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
 import { foldEntries } from "./fold.js";
 import type { RunState } from "./state.js";
-import { isOwed, isWaiting, nextOwed, owedSteps, pivotOf, stageOf, unitOf, unitsOf } from "./units.js";
+import { isOwed, isWaiting, nextOwed, owedSteps, pivotOf, stageOf, unitsOf } from "./units.js";
 
 /** The truthful answer to an ask to stop (1.7). */
 export type CancelVerdict =
