@@ -1,6 +1,6 @@
 // WHOSE RUNS ARE WHOSE, on one database (design 1.9): what a client sees and touches, and whom a worker serves.
 
-import type { DurableExecutor } from "rubicon-saga";
+import { child, type DurableExecutor, TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { initialState } from "../../src/core/state.js";
 import { PgJournal } from "../../src/journal/pg-journal.js";
@@ -143,5 +143,29 @@ describe("a worker of some tenants", () => {
     expect((await (await b.find(id))!.outcome({ timeout: "20s" })).status).toBe("completed");
     await journal.close();
     await database.close();
+  });
+
+  test("a child is of its parent's tenant, whoever drives it: its key, its signal and its undoing too", async () => {
+    const bench = db.bench();
+    const inner = bench.saga([bench.step("S1"), bench.step("S2")]);
+    const declined = () => {
+      throw new TerminalError("declined");
+    };
+    const outer = bench.saga([
+      (child as any)({ name: "kid", saga: inner, input: () => ({}) }),
+      bench.step("S3", { run: declined }),
+    ]);
+    await db.worker([outer]);
+    const [acme, globex] = [
+      await db.starter([outer], { tenant: "acme" }),
+      await db.starter([outer], { tenant: "globex" }),
+    ];
+    const id = uniqueName("order");
+    const run = await acme.start(outer, {}, { id });
+    expect((await run.outcome({ timeout: "20s" })).status).toBe("failed");
+    expect((await acme.get(`${id}/kid`))!.status).toBe("cancelled");
+    for (const other of [globex, db.client]) expect(await other.get(`${id}/kid`)).toBeUndefined();
+    const keys = bench.outside.calls.filter(({ step }) => step === "S1").map(({ key }) => key);
+    expect(keys).toEqual([`acme/${id}/kid/S1/`, `acme/${id}/kid/S1/compensate/`]);
   });
 });

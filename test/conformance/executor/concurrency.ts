@@ -1,5 +1,6 @@
 // HOW MANY RUNS OF A SAGA GO AT ONCE (design 1.9): a place from the first taking up to the end.
 
+import { child } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { gate, until } from "../../support/until.js";
 import { Bench, type MakeExecutor, rejection, stop, uniqueName } from "./bench.js";
@@ -223,6 +224,24 @@ export function concurrency(make: MakeExecutor): void {
       });
       const executor = await bench.executor([saga]);
       expect(await executor.execute(saga, { n: 1 }, { timeout: "20s" })).toEqual({ seen: 1 });
+    });
+
+    test("counts the runs that parents and schedules start of it with the others", async () => {
+      const bench = new Bench(make);
+      const inside = new Inside();
+      const saga = counting(bench, inside, { limit: 2 });
+      const parent = bench.saga([(child as any)({ name: "kid", saga, input: () => ({}) })]);
+      const executor = await bench.executor([saga, parent]);
+      const id = uniqueName("often");
+      await executor.schedules.put({ id, target: saga, input: {}, every: "1h" });
+      const runs = [
+        ...(await executor.startMany(parent, Array(8).fill({}))),
+        ...(await executor.startMany(saga, Array(4).fill({}))),
+        ...(await Promise.all([1, 2, 3, 4].map(() => executor.schedules.trigger(id)))),
+      ];
+      await Promise.all(runs.map((run) => run.outcome({ timeout: "20s" })));
+      await executor.schedules.remove(id);
+      expect([inside.now, inside.most]).toEqual([0, 2]);
     });
   });
 }
