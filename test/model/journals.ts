@@ -1,7 +1,7 @@
 // THE JOURNALS OF ONE EXPLORATION, each kept once: what the real fold makes of it, what its raw rows say, and a row to add.
 // Two journals are the same here when no later decision and no rule can tell them apart.
 
-import { type Entry, farFuture, type Row } from "../../src/core/entry.js";
+import type { Entry, Row } from "../../src/core/entry.js";
 import { foldRows } from "../../src/core/fold.js";
 import { type JournalFacts, type LineFacts, noFacts, type StepFacts } from "../../src/core/journal-facts.js";
 import type { RetryPolicy } from "../../src/core/policies.js";
@@ -14,7 +14,7 @@ import {
   type StepState,
   type UnderWay,
 } from "../../src/core/state.js";
-import { type Explored, now, policyFor } from "./shapes.js";
+import { type Explored, never, now, policyFor } from "./shapes.js";
 
 export interface Journal {
   readonly id: number;
@@ -194,7 +194,7 @@ function earlier(state: RunState, ms: number, { policies }: Explored): RunState 
 
 /** One that nobody will live to see stays where it is. */
 function movedBy(instant: number, ms: number): number {
-  if (instant >= farFuture) return instant;
+  if (instant >= never) return instant;
   return instant <= now + ms ? 0 : instant - ms;
 }
 
