@@ -2,11 +2,9 @@
 // who gets the number.
 
 import type { Entry, Row, TakenUp } from "../core/entry.js";
-import type { RunStatus } from "../core/projection.js";
 import { type Shape, shapeText } from "../definition/shape.js";
 import { safeText } from "../errors/safe-text.js";
 import { isSagaError } from "../errors/saga-error.js";
-import { StoreError } from "../errors/store-errors.js";
 import { RunNotFoundError, UsageError } from "../errors/usage-errors.js";
 import { sha256 } from "../platform/digest.js";
 import { Batcher, type Offered } from "../store/batcher.js";
@@ -14,7 +12,7 @@ import type { Database } from "../store/db.js";
 import type { AppendedRow, NewRow } from "../store/entries.js";
 import { allRows, readNonces, rowsAfter } from "../store/journal-rows.js";
 import type { Notice } from "../store/notify.js";
-import { listRuns, type RunSummaryRow } from "../store/run-list.js";
+import { listRuns } from "../store/run-list.js";
 import {
   findRunById,
   findRunByKey,
@@ -31,7 +29,6 @@ import { begunOf } from "./begun.js";
 import { readEntries, writeEntries } from "./entries-text.js";
 import type {
   AppendResult,
-  Attributes,
   Begun,
   CheckSame,
   Journal,
@@ -42,9 +39,11 @@ import type {
   RunQuery,
   RunStart,
 } from "./journal.js";
-import { entriesFormat, newRowOf, packValue, readRow, unpackValue } from "./pg-rows.js";
+import { entriesFormat, newRowOf, packValue, readRow } from "./pg-rows.js";
+import { headerOf, lineOf, readShape } from "./pg-runs.js";
 
 export { newRowOf, readRow } from "./pg-rows.js";
+export { headerOf } from "./pg-runs.js";
 
 export interface PgJournalOptions {
   readonly database: Database;
@@ -283,66 +282,4 @@ export class PgJournal implements Journal {
   async #once<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
     return work({ run: (statement, values) => this.#database.once(statement, values) });
   }
-}
-
-/** A claimed run's header, its shape being one that the claimer registered. */
-export function headerOf(run: RunRow, shape: Shape): RunHeader {
-  const { key, tenant, runId, saga, version, inputDigest, priority, createdAt, startAt } = run;
-  const of = { ...(tenant === "" ? {} : { tenant }), ...(run.parent === undefined ? {} : { parent: run.parent }) };
-  const input = unpackValue(run.input);
-  const lane = run.lane === undefined ? {} : { lane: run.lane };
-  const found = run.attributes === undefined ? {} : { attributes: readAttributes(run.attributes) };
-  return {
-    key,
-    ...of,
-    runId,
-    saga,
-    version,
-    shape,
-    input,
-    inputDigest,
-    priority,
-    ...found,
-    ...lane,
-    createdAt,
-    startAt,
-  };
-}
-
-function readAttributes(text: string): Attributes {
-  return Object.freeze(JSON.parse(text));
-}
-
-function readShape(text: string | undefined, runId: string): Shape {
-  try {
-    return JSON.parse(text!);
-  } catch (cause) {
-    throw new StoreError("journal.unreadable", `the shape of run "${runId}" can't be read`, { cause });
-  }
-}
-
-/** One that can't be read is nobody's: its run is shown as blocked, and spoils no list. */
-function shapeOrNone(text: string | undefined, runId: string): Shape {
-  try {
-    return readShape(text, runId);
-  } catch {
-    return { steps: [] };
-  }
-}
-
-function lineOf(row: RunSummaryRow): RunLine {
-  const { runId, saga, version, attributes, owed, createdAt, endedAt, cancelRequestedAt, cancelRefusedAt } = row;
-  return {
-    runId,
-    saga,
-    version,
-    shape: shapeOrNone(row.shape, runId),
-    status: row.status as RunStatus,
-    owed,
-    createdAt,
-    ...(attributes === undefined ? {} : { attributes: readAttributes(attributes) }),
-    ...(endedAt === undefined ? {} : { endedAt }),
-    ...(cancelRequestedAt === undefined ? {} : { cancelRequestedAt }),
-    ...(cancelRefusedAt === undefined ? {} : { cancelRefusedAt }),
-  };
 }
