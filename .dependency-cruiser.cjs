@@ -31,7 +31,7 @@ module.exports = {
     {
       name: "only-pg-journal-knows-the-store",
       severity: "error",
-      from: { path: "^src/journal/", pathNot: "^src/journal/pg-journal\\.ts$" },
+      from: { path: "^src/journal/", pathNot: "^src/journal/pg-(journal|runs)\\.ts$" },
       to: { path: "^src/store/" },
     },
     room("schedules", src("errors/", "definition/")),
