@@ -1,7 +1,7 @@
 // 1.3, 1.8: what is done for each item of a list: the list is recorded once, and each item is a step of its own.
 
 import { describe, expect, test } from "vitest";
-import { itemUnits, unitOf } from "../../../src/core/units.js";
+import { itemUnits, toCompute, unitOf } from "../../../src/core/units.js";
 import { aborted, computed, returned, type Story, story, threw } from "./story.js";
 
 const fast = { maxAttempts: 8, firstDelayMs: 0, maxDelayMs: 0, factor: 1 };
@@ -122,6 +122,17 @@ describe("items side by side", () => {
     });
   });
 
+  test("are handed over with the last of three", () => {
+    const run = listed(3, 3);
+    run.stopping = true;
+    run.ends("e/0", aborted("shutdown"));
+    run.ends("e/1");
+    expect(run.lastKinds).toEqual(["step_completed"]);
+    run.ends("e/2");
+    expect(run.lastKinds).toEqual(["step_completed", "handed_over"]);
+    expect(run.state.steps).toMatchObject({ "e/0": { doubt: true }, "e/1": { doubt: false }, "e/2": { doubt: false } });
+  });
+
   test("beside another step in one group are all of them waited for", () => {
     const run = story("e|c1").comesTo(computed.over(2, 2));
     expect(run.beginsAll()).toEqual(["do e/0", "do e/1", "do c1"]);
@@ -135,5 +146,6 @@ describe("items side by side", () => {
 test("an item is found by its name, and knows its element", () => {
   const run = listed(1, 1);
   expect(unitOf(run.shape, run.state, "e/0")).toEqual(itemUnits(run.shape.steps[1]!, 1)[0]);
+  expect(toCompute(run.shape.steps[1]!, run.state)).toBeUndefined();
   expect(unitOf(run.shape, run.state, "e/0")).toMatchObject({ of: "e", kind: "compensatable", undone: true });
 });

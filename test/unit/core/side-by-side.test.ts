@@ -405,6 +405,17 @@ test("a sleep and a wait run beside a step, and the first of them that is due wa
   expect(run.status).toBe("completed");
 });
 
+test("a compensation that a retry put before the one in hand waits for that one to end", () => {
+  const run = story("c1 c2 c3").comesTo(returned(), returned(), threw.definitely, threw.definitely);
+  run.begins();
+  expect(run.retried()).toBeUndefined();
+  expect(run.next()).toMatchObject({ kind: "wait" });
+  run.ends("c1");
+  run.goesWell();
+  expect(run.begun.slice(3)).toEqual(["undo c2", "undo c1", "undo c2"]);
+  expect(run.status).toBe("failed");
+});
+
 test("an owner that does not say what it has in hand has nothing", () => {
   const run = both("c1|c2");
   const { busy: _busy, children: _children, givenUp: _givenUp, ...context } = run.context;

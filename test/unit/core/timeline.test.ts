@@ -66,6 +66,7 @@ describe("timelineOf", () => {
         { kind: "child_finished", step: "k", status: "completed", output },
         { kind: "child_finished", step: "k", status: "failed" },
         { kind: "recalled", by: "run p" },
+        { kind: "parked", until: farFuture },
       ),
     ).toEqual([
       "done a is to run",
@@ -84,6 +85,7 @@ describe("timelineOf", () => {
       "done k: its run ended completed",
       "failed k: its run ended failed",
       "operator run p took back what was done",
+      "wait parked until something happens",
     ]);
   });
 
