@@ -4,6 +4,7 @@
 import type { Shape } from "../definition/shape.js";
 import type { Cause, EndStatus, Entry, StoredValue } from "./entry.js";
 import type { RunState } from "./state.js";
+import { isToTurn } from "./verbs.js";
 
 export type SignalVerdict =
   | { readonly verdict: "received" | "duplicate" }
@@ -22,13 +23,12 @@ export interface Signal {
   readonly dedupeKey?: string;
 }
 
-export function decideSignal(state: RunState, signal: Signal): SignalDecision {
+export function decideSignal(shape: Shape, state: RunState, signal: Signal): SignalDecision {
   if (state.finished !== undefined)
     return { entries: [], answer: { verdict: "finished", status: state.finished.status } };
-  const cause = state.rollback ?? (state.cancel !== undefined ? "cancel" : state.failure && "failure");
-  // After the pivot a step that failed for good is an operator's: nothing is turned back, and the run may go on.
-  if (cause !== undefined && !(cause === "failure" && state.rollback === undefined && state.pivotEntered))
-    return { entries: [], answer: { verdict: "rolling_back", cause } };
+  const asked = state.cancel === undefined ? undefined : "cancel";
+  const cause = state.rollback ?? asked ?? (isToTurn(shape, state) ? "failure" : undefined);
+  if (cause !== undefined) return { entries: [], answer: { verdict: "rolling_back", cause } };
   const known = signal.dedupeKey !== undefined && state.signals[signal.signal]?.dedupeKeys.includes(signal.dedupeKey);
   if (known) return { entries: [], answer: { verdict: "duplicate" } };
   return { entries: [{ kind: "signal_received", ...signal }], answer: { verdict: "received" } };

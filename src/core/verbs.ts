@@ -43,7 +43,7 @@ export function decideCancel(shape: Shape, state: RunState, operator: Operator):
 }
 
 /** Whether a failure will turn the saga back once its owner has nothing under way: what fails after the pivot turns nothing. */
-function isToTurn(shape: Shape, state: RunState): boolean {
+export function isToTurn(shape: Shape, state: RunState): boolean {
   if (state.failure === undefined) return false;
   const pivot = pivotOf(shape, state);
   return pivot === undefined || !state.pivotEntered || state.steps[pivot.name]!.failed !== undefined;

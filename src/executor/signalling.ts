@@ -39,8 +39,8 @@ export async function sendSignal(parts: SignalParts, sent: SentSignal): Promise<
   if ("steps" in saga) await checkPayload(saga, signal, sent.payload);
   const entry = { signal, payload, ...(dedupeKey === undefined ? {} : { dedupeKey }) };
   let answer: SignalVerdict | undefined;
-  await write(operating, foldRun(loaded), ({ state }) => {
-    const decision = decideSignal(state, entry);
+  await write(operating, foldRun(loaded), ({ header, state }) => {
+    const decision = decideSignal(header.shape, state, entry);
     answer = decision.answer;
     return decision.entries;
   });

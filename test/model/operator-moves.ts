@@ -59,7 +59,9 @@ function arranged(scene: Scene, world: World, step: string, as: "done" | "not_do
 function sends(scene: Scene, world: World): void {
   const { journal } = world;
   if (!scene.run.shape.steps.some(({ signal }) => signal === "s")) return;
-  const decided = remembered(journal, "signal", () => decideSignal(journal.state, { signal: "s", payload: output }));
+  const decided = remembered(journal, "signal", () =>
+    decideSignal(scene.run.shape, journal.state, { signal: "s", payload: output }),
+  );
   const settled = settles(scene, world, "somebody sends a signal", decided);
   if (settled !== undefined) scene.add(settled);
 }

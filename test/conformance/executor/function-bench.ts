@@ -62,6 +62,6 @@ export const terminally = (message: string) => () => {
 /** May have happened, and is not tried again. */
 export const inDoubt = { retry: { maxAttempts: 1 } };
 
-async function kindsIn(executor: SagaExecutor, runId: string): Promise<string[]> {
+export async function kindsIn(executor: SagaExecutor, runId: string): Promise<string[]> {
   return (await executor.history(runId)).map(({ entry }) => entry.kind);
 }

@@ -169,6 +169,10 @@ describe("a sender", () => {
   test("is told that the run turns back, and why, or how it ended", () => {
     const asked = story("c1 w").returns();
     asked.cancelled();
+    const settled = story("P w").comesTo(threw.maybe);
+    settled.begins();
+    expect(settled.resolved("P", "not_done")).toBeUndefined();
+    expect(settled.sent("w")).toEqual({ verdict: "rolling_back", cause: "failure" });
     expect(asked.sent("w")).toEqual({ verdict: "rolling_back", cause: "cancel" });
     const failing = story("c1 c2").comesTo(returned(), threw.definitely);
     expect(failing.sent("w")).toEqual({ verdict: "rolling_back", cause: "failure" });

@@ -250,7 +250,7 @@ export class Story {
   /** Somebody sends a signal. */
   sent(signal: string, text = "payload", dedupeKey?: string): SignalVerdict {
     const key = dedupeKey === undefined ? {} : { dedupeKey };
-    const decision = decideSignal(this.state, { signal, payload: { format: "text", text }, ...key });
+    const decision = decideSignal(this.shape, this.state, { signal, payload: { format: "text", text }, ...key });
     if (decision.entries.length > 0) this.append(decision.entries);
     return decision.answer;
   }
