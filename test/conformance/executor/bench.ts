@@ -15,7 +15,9 @@ import {
   type SagaExecutor,
   step,
 } from "rubicon-saga";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import type { Row } from "../../../src/core/entry.js";
+import { checkJournal } from "../../../src/core/rules.js";
 import type { Step } from "../../../src/definition/typed-step.js";
 import { systemChance } from "../../../src/platform/ids.js";
 import { Outside } from "../../support/outside.js";
@@ -102,7 +104,10 @@ export class Bench {
       ...options,
       sagas,
     });
-    onTestFinished(() => executor.close(atOnce));
+    onTestFinished(async () => {
+      await obeyRules(executor, sagas);
+      await executor.close(atOnce);
+    });
     return executor;
   }
 
@@ -123,6 +128,21 @@ export class Bench {
     const executor = await this.executor([saga], options);
     const handle = await executor.start(saga, input);
     return { id: handle.id, executor, outcome: await handle.outcome({ timeout: "20s" }) };
+  }
+}
+
+/** Whatever a test was about: no journal that it leaves breaks a rule. */
+async function obeyRules(executor: SagaExecutor, sagas: readonly AnySaga[]): Promise<void> {
+  for (const saga of sagas) {
+    const { runs } = await executor.list({ saga: saga.name, limit: 20 });
+    for (const run of runs.filter(({ version }) => version === saga.version)) {
+      const rows = new Map<number, Row>();
+      for (const { number, at, entry } of await executor.history(run.id)) {
+        const entries = [...(rows.get(number)?.entries ?? []), entry];
+        rows.set(number, { number, at: at.getTime(), entries, nonce: "" });
+      }
+      expect(checkJournal(saga.shape, [...rows.values()])).toEqual([]);
+    }
   }
 }
 
