@@ -3,6 +3,7 @@
 
 import type { Shape } from "../definition/shape.js";
 import type { Row } from "./entry.js";
+import { checkFunctionJournal } from "./function-rules.js";
 import { type JournalFacts, noFacts, readEntry } from "./journal-facts.js";
 import { entryRules, type RuleOptions, rowRules } from "./rule-table.js";
 
@@ -18,6 +19,7 @@ export interface Violation {
 
 /** What breaks a rule in these rows: all of one run, oldest first, none left out. Empty when all is well. */
 export function checkJournal(shape: Shape, rows: readonly Row[], options: RuleOptions = {}): Violation[] {
+  if (shape.function === true) return checkFunctionJournal(rows);
   let facts = noFacts(shape);
   return rows.flatMap((row) => {
     const checked = checkRow(shape, facts, row, options);

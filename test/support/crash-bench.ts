@@ -33,7 +33,7 @@ export class CrashBench implements AsyncDisposable {
     return new CrashBench(database, outside, client, known);
   }
 
-  saga(name: "one" | "two" | "four" | "with-pivot" | "poison" | "slow"): CrashSagas[number] {
+  saga(name: "one" | "two" | "four" | "with-pivot" | "poison" | "slow" | "function"): CrashSagas[number] {
     return this.sagas.find((saga) => saga.name === name)!;
   }
 
