@@ -1,235 +1,215 @@
-// WHAT MUST HOLD OF A FUNCTION'S JOURNAL: read from raw rows with a bookkeeping of its own, never through `state`. A function has
-// no list: what it may do is told by what it declared (design 2.3; the sections are 1-semantics').
+// WHAT MUST HOLD OF A FUNCTION'S JOURNAL: it has no list to be held against, but what it declared. From raw rows, never
+// through `state`, as all rules are (design 2.3).
 
 import type { StepShape } from "../definition/shape.js";
-import type { Cause, EndStatus, Entry, Row } from "./entry.js";
-
-interface Call {
-  readonly shape: StepShape;
-  readonly completed?: true;
-  readonly child?: true;
-  readonly doubt: boolean;
-  readonly failed?: "definite" | "in_doubt";
-  readonly compensated?: true;
-  readonly stuck?: true;
-}
+import type { Entry, Row } from "./entry.js";
 
 interface Facts {
-  readonly last: number;
   readonly driver?: string;
-  readonly calls: ReadonlyMap<string, Call>;
-  /** The names of what was completed, in that order. */
-  readonly order: readonly string[];
-  /** A body may have begun for an owner that is gone, or may be running: whatever was open then. */
-  readonly pivotEntered: boolean;
-  readonly asked: boolean;
-  readonly turned?: Cause;
-  readonly finished?: EndStatus;
+  readonly units: ReadonlyMap<string, StepShape>;
+  /** In the order of completion. */
+  readonly done: readonly string[];
+  readonly doubtful: ReadonlySet<string>;
+  readonly undone: ReadonlySet<string>;
+  readonly undoFailed: ReadonlySet<string>;
+  readonly pivot?: "entered" | "not_done";
+  readonly turned: boolean;
+  readonly finished: boolean;
 }
 
-export const noFunctionFacts: Facts = { last: 0, calls: new Map(), order: [], pivotEntered: false, asked: false };
-
-interface FunctionRule {
+interface Rule {
   readonly rule: string;
-  readonly broken: (facts: Facts, entry: Entry) => string | undefined;
+  readonly broken: (entry: Entry, facts: Facts) => string | undefined;
 }
 
-const consistent: ReadonlySet<EndStatus> = new Set<EndStatus>(["completed", "failed", "cancelled", "timed_out"]);
-const wordOf = { failure: "failed", cancel: "cancelled", deadline: "timed_out" } as const;
-
-/** Whose outcome is told. */
-function called(facts: Facts, entry: Entry): Call | undefined {
-  return "step" in entry && entry.step !== undefined ? facts.calls.get(entry.step) : undefined;
-}
-
-/** What is to be undone next: what may have happened first, then what was completed, last one first (1.8). */
-function owed(facts: Facts): readonly string[] {
-  const open = ({ shape, compensated, completed, child, doubt }: Call): boolean =>
-    shape.undone && compensated === undefined && (completed === true || child === true || doubt);
-  const done = facts.order.filter((name) => open(facts.calls.get(name)!));
-  const doubted = [...facts.calls].filter(([name, call]) => open(call) && !done.includes(name)).map(([name]) => name);
-  return [...doubted, ...done.reverse()];
-}
-
-function pivotFailed({ calls }: Facts): boolean {
-  return [...calls.values()].some(({ shape, failed }) => shape.kind === "pivot" && failed === "definite");
-}
-
-const forward: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
-  "timer_started",
-  "signal_awaited",
-  "child_started",
-]);
-
-export const functionRules: readonly FunctionRule[] = [
+const rules: readonly Rule[] = [
   {
-    rule: "2.3 what happens to a call was declared before",
-    broken: (facts, entry) => {
-      if (!("step" in entry) || entry.step === undefined || entry.kind === "function_failed") return undefined;
-      return facts.calls.has(entry.step) ? undefined : `${entry.kind} of "${entry.step}"`;
+    rule: "2.3 what an entry is about was declared before",
+    broken: (entry, { units }) => {
+      const step = stepOf(entry);
+      return step === undefined || units.has(step) ? undefined : `${entry.kind} of "${step}", which was not declared`;
     },
   },
   {
-    rule: "1.10 the outcome of a call is recorded at most once",
-    broken: (facts, entry) => {
-      const call = called(facts, entry);
-      if (entry.kind === "step_completed" && call?.completed) return `"${entry.step}" had completed`;
-      return entry.kind === "step_compensated" && call?.compensated ? `"${entry.step}" was undone already` : undefined;
-    },
+    rule: "1.2 only an owner writes what an owner does",
+    broken: (entry, { driver }) =>
+      ownersKinds.has(entry.kind) && driver === undefined ? `${entry.kind} while nobody drives the run` : undefined,
   },
   {
-    rule: "1.3 nothing forward is begun once the run was asked to stop, or has turned back",
-    broken: ({ asked, turned }, entry) =>
-      (asked || turned !== undefined) && (forward.has(entry.kind) || entry.kind === "pivot_entered")
-        ? entry.kind
+    rule: "1.3 a taking up names the owner that it takes the run from, and only that one",
+    broken: (entry, { driver }) =>
+      entry.kind === "taken_up" && entry.from !== driver
+        ? `taken from ${entry.from ?? "nobody"}, driven by ${driver ?? "nobody"}`
         : undefined,
   },
   {
-    rule: "1.8 what is undone did or may have happened; the turn comes first, and the last one done is the first",
-    broken: (facts, entry) => {
+    rule: "1.2 a step's outcome is recorded at most once",
+    broken: (entry, { done }) => {
+      const step = completedBy(entry);
+      return step !== undefined && done.includes(step) ? `"${step}" was completed before` : undefined;
+    },
+  },
+  {
+    rule: "1.10 the pivot is entered before it is done, and once",
+    broken: (entry, { units, pivot }) => {
+      const step = completedBy(entry);
+      if (entry.kind === "pivot_entered" && pivot !== undefined) return "it was entered before";
+      const isPivot = step !== undefined && units.get(step)?.kind === "pivot";
+      return isPivot && pivot !== "entered" ? `"${step}" is done and was not entered` : undefined;
+    },
+  },
+  {
+    rule: "1.10 nothing turns back after the pivot was entered, unless it is known not to have happened",
+    broken: (entry, { pivot }) =>
+      entry.kind === "rollback_started" && pivot === "entered" ? "the pivot was entered" : undefined,
+  },
+  {
+    rule: "1.8 undone is what may have happened, and then what is done in reverse order of completion",
+    broken: (entry, facts) => {
       if (entry.kind !== "step_compensated" && entry.kind !== "compensation_failed") return undefined;
-      if (facts.turned === undefined) return `${entry.kind} before the turn`;
-      const open = owed(facts).filter((name) => !facts.calls.get(name)!.stuck);
-      const doubted = open.filter((name) => !facts.calls.get(name)!.completed);
-      const next = doubted.length > 0 ? doubted : open.slice(0, 1);
-      return next.includes(entry.step) ? undefined : `"${entry.step}", where it is ${next.join(" or ") || "nothing"}`;
+      const [next] = owed(facts).filter((name) => !facts.undoFailed.has(name));
+      if (!facts.turned) return "the run has not turned back";
+      return facts.done.includes(entry.step) && next !== entry.step ? `"${next}" is to be undone first` : undefined;
     },
   },
   {
-    rule: "1.8 a run turns back once, and never with its pivot entered unless that definitely failed",
-    broken: (facts, entry) => {
-      if (entry.kind !== "rollback_started") return undefined;
-      if (facts.turned !== undefined) return "it had turned back already";
-      return facts.pivotEntered && !pivotFailed(facts)
-        ? "the pivot was entered, and did not definitely fail"
-        : undefined;
-    },
-  },
-  {
-    rule: "1.10 the pivot is entered before anything comes of it, once",
-    broken: (facts, entry) => {
-      if (entry.kind === "pivot_entered") return facts.pivotEntered ? "it had been entered" : undefined;
-      const comes = entry.kind === "step_completed" || entry.kind === "step_failed" || entry.kind === "attempt_failed";
-      const ofPivot = called(facts, entry)?.shape.kind === "pivot";
-      return comes && ofPivot && !facts.pivotEntered ? `${entry.kind} before it was entered` : undefined;
-    },
-  },
-  {
-    rule: "1.7 an ask is accepted before the pivot and refused after it",
-    broken: (facts, entry) => {
-      const open = facts.turned === undefined && !pivotFailed(facts);
-      if (entry.kind === "cancel_requested")
-        return open && facts.pivotEntered ? "accepted after the pivot was entered" : undefined;
-      return entry.kind === "cancel_refused" && !(open && facts.pivotEntered) ? "refused without a pivot" : undefined;
-    },
-  },
-  {
-    rule: "1.4 the end's word is what the journal says, and it is the last one until an operator reopens it",
-    broken: (facts, entry) => {
-      if (facts.finished !== undefined) {
-        if (entry.kind === "recalled")
-          return facts.finished === "completed" ? undefined : `recalled after ${facts.finished}`;
-        const reopens = entry.kind === "retried" || entry.kind === "resolved";
-        return reopens && !consistent.has(facts.finished) ? undefined : `${entry.kind} after ${facts.finished}`;
-      }
+    rule: "1.4 a clean word never covers an unclean state",
+    broken: (entry, facts) => {
       if (entry.kind !== "finished") return undefined;
-      const owes = owed(facts);
-      if (facts.turned === undefined) {
-        if (entry.status === "completed") return facts.asked ? "completed, though it was asked to stop" : undefined;
-        if (entry.status === "cancelled") return owes.length > 0 ? `cancelled, and owes ${owes[0]}` : undefined;
-        return facts.pivotEntered ? undefined : `${entry.status} before the pivot, without a rollback`;
-      }
-      const word = owes.length > 0 ? "compensation_failed" : wordOf[facts.turned];
-      return entry.status === word ? undefined : `${entry.status}, where it is ${word}`;
+      if (entry.status === "completed") return facts.turned ? "completed, and it turned back" : undefined;
+      if (entry.status === "forward_incomplete" || entry.status === "in_doubt")
+        return facts.pivot === "entered" ? undefined : `${entry.status} before the pivot`;
+      const left = owed(facts);
+      if (entry.status !== "compensation_failed")
+        return left.length > 0 ? `${entry.status}, and "${left[0]}" is not undone` : undefined;
+      return facts.undoFailed.size > 0 ? undefined : "compensation_failed, and no compensation failed";
     },
+  },
+  {
+    rule: "1.4 after the end only people write",
+    broken: (entry, { finished }) =>
+      finished && !reopening.has(entry.kind) ? `${entry.kind} after the end` : undefined,
   },
 ];
 
-/** The facts once `entry` was read. */
-export function readFunctionEntry(facts: Facts, entry: Entry): Facts {
+/** What breaks a rule in these rows: all of one run, oldest first, none left out. */
+export function checkFunctionJournal(rows: readonly Row[]): { rule: string; number: number; what: string }[] {
+  let facts: Facts = {
+    units: new Map(),
+    done: [],
+    doubtful: new Set(),
+    undone: new Set(),
+    undoFailed: new Set(),
+    turned: false,
+    finished: false,
+  };
+  return rows.flatMap(({ number, entries }) =>
+    entries.flatMap((entry) => {
+      const broken = rules.flatMap(({ rule, broken }) => {
+        const what = broken(entry, facts);
+        return what === undefined ? [] : [{ rule, number, what }];
+      });
+      facts = read(facts, entry);
+      return broken;
+    }),
+  );
+}
+
+function read(facts: Facts, entry: Entry): Facts {
+  const step = completedBy(entry);
+  if (step !== undefined && !facts.done.includes(step)) return { ...settled(facts, step), done: [...facts.done, step] };
   switch (entry.kind) {
-    case "declared": {
-      const calls = new Map(facts.calls);
-      for (const shape of entry.units) calls.set(shape.name, { doubt: false, ...calls.get(shape.name), shape });
-      return { ...facts, calls };
-    }
     case "taken_up":
-      return { ...(entry.from === undefined ? facts : doubtOpen(facts)), driver: entry.token };
+      return { ...facts, driver: entry.token };
     case "handed_over":
-      return doubtOpen(facts);
-    case "step_completed":
-    case "timer_fired":
-    case "signal_consumed":
-    case "signal_timed_out":
-      return completed(facts, entry.step);
-    case "child_started":
-      return about(facts, entry.step, { child: true });
-    case "child_finished":
-      return entry.status === "completed" ? completed(facts, entry.step) : facts;
-    case "attempt_failed":
-      return entry.direction === "forward" ? about(facts, entry.step, { doubt: entry.doubt }) : facts;
-    case "reconciled":
-      return entry.answer === "not_happened" ? about(facts, entry.step, { doubt: false }) : facts;
-    case "step_failed":
-      return about(facts, entry.step, { failed: entry.doubt, doubt: entry.doubt === "in_doubt" });
-    case "pivot_entered":
-      return { ...facts, pivotEntered: true };
-    case "cancel_requested":
-      return facts.turned === undefined ? { ...facts, asked: true } : facts;
-    case "rollback_started":
-      return { ...facts, turned: entry.cause };
-    case "step_compensated":
-      return about(facts, entry.step, { compensated: true });
-    case "compensation_failed":
-      return about(facts, entry.step, { stuck: true });
-    case "resolved":
-      return readResolved(reopened(facts), entry.step, entry.as);
-    case "retried":
-      return unstuck(reopened(facts));
-    case "recalled":
-      return { ...reopened(facts), asked: true };
+    case "parked":
+      return undriven(facts);
     case "finished":
-      return { ...facts, finished: entry.status };
+      return { ...undriven(facts), finished: true };
+    case "declared":
+      return { ...facts, units: new Map([...facts.units, ...entry.units.map((unit) => [unit.name, unit] as const)]) };
+    case "attempt_failed":
+      return entry.direction === "forward" && entry.doubt ? doubted(facts, entry.step) : facts;
+    case "step_failed": {
+      const known = entry.doubt === "in_doubt" ? doubted(facts, entry.step) : settled(facts, entry.step);
+      const isPivot = facts.units.get(entry.step)?.kind === "pivot" && entry.doubt === "definite";
+      return isPivot ? { ...known, pivot: "not_done" } : known;
+    }
+    case "reconciled":
+      return entry.answer === "not_happened" ? settled(facts, entry.step) : facts;
+    case "child_started":
+      return doubted(facts, entry.step);
+    case "pivot_entered":
+      return { ...facts, pivot: "entered" };
+    case "recalled":
+      return { ...facts, finished: false };
+    case "rollback_started":
+      return { ...facts, turned: true };
+    case "step_compensated":
+      return undone(facts, entry.step);
+    case "compensation_failed":
+      return { ...facts, undoFailed: new Set([...facts.undoFailed, entry.step]) };
+    case "retried":
+      return { ...facts, finished: false, undoFailed: new Set() };
+    case "resolved": {
+      const reopened = { ...facts, finished: false };
+      if (entry.as === "undone") return undone(reopened, entry.step);
+      return entry.as === "not_done" ? { ...settled(reopened, entry.step), pivot: "not_done" } : reopened;
+    }
     default:
       return facts;
   }
 }
 
-export function afterFunctionRow(facts: Facts, row: Row): Facts {
-  return { ...facts, last: row.number };
+const ownersKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
+  ...(["handed_over", "parked", "declared", "function_failed", "pivot_entered"] as const),
+  ...(["step_completed", "attempt_failed", "reconciled", "step_failed"] as const),
+  ...(["step_compensated", "compensation_failed", "timer_started", "timer_fired"] as const),
+  ...(["signal_awaited", "signal_consumed", "signal_rejected", "signal_timed_out"] as const),
+  ...(["child_started", "child_finished"] as const),
+]);
+
+const reopening: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>(["resolved", "retried", "recalled"]);
+
+function stepOf(entry: Entry): string | undefined {
+  return "step" in entry ? entry.step : undefined;
 }
 
-function completed(facts: Facts, name: string): Facts {
-  const known = about(facts, name, { completed: true, doubt: false });
-  return { ...known, order: [...known.order, name] };
+function completedBy(entry: Entry): string | undefined {
+  switch (entry.kind) {
+    case "step_completed":
+    case "timer_fired":
+    case "signal_consumed":
+    case "signal_timed_out":
+      return entry.step;
+    case "child_finished":
+      return entry.status === "completed" ? entry.step : undefined;
+    case "resolved":
+      return entry.as === "done" ? entry.step : undefined;
+    default:
+      return undefined;
+  }
 }
 
-function about(facts: Facts, name: string, change: Partial<Call>): Facts {
-  const call = facts.calls.get(name);
-  return call === undefined ? facts : { ...facts, calls: new Map([...facts.calls, [name, { ...call, ...change }]]) };
+/** What did or may have happened, can be undone and is not: in the order in which it is to be. */
+function owed({ units, done, doubtful, undone }: Facts): readonly string[] {
+  const open = (name: string) => units.get(name)?.undone === true && !undone.has(name);
+  return [...[...doubtful].filter((name) => !done.includes(name)), ...done.toReversed()].filter(open);
 }
 
-/** Whatever of it may have been running may have happened. */
-function doubtOpen(facts: Facts): Facts {
-  if (facts.turned !== undefined) return facts;
-  const calls = [...facts.calls].map(([name, call]): [string, Call] => {
-    const settled = call.completed || call.failed === "definite" || call.shape.element !== undefined;
-    return [name, settled ? call : { ...call, doubt: true }];
-  });
-  return { ...facts, calls: new Map(calls) };
+function undone(facts: Facts, step: string): Facts {
+  const undoFailed = new Set([...facts.undoFailed].filter((name) => name !== step));
+  return { ...facts, undoFailed, undone: new Set([...facts.undone, step]) };
 }
 
-function readResolved(facts: Facts, name: string, as: "done" | "not_done" | "undone"): Facts {
-  if (as === "undone") return about(facts, name, { compensated: true });
-  if (as === "done") return completed(facts, name);
-  return about(facts, name, { failed: "definite", doubt: false });
+function doubted(facts: Facts, step: string): Facts {
+  return { ...facts, doubtful: new Set([...facts.doubtful, step]) };
 }
 
-function reopened({ finished: _finished, ...facts }: Facts): Facts {
+function settled(facts: Facts, step: string): Facts {
+  return { ...facts, doubtful: new Set([...facts.doubtful].filter((name) => name !== step)) };
+}
+
+function undriven({ driver: _driver, ...facts }: Facts): Facts {
   return facts;
-}
-
-function unstuck(facts: Facts): Facts {
-  const calls = [...facts.calls].map(([name, { stuck: _stuck, ...call }]): [string, Call] => [name, call]);
-  return { ...facts, calls: new Map(calls) };
 }

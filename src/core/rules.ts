@@ -7,7 +7,7 @@ import { type JournalFacts, noFacts } from "./journal-facts.js";
 import { readEntry } from "./read-entry.js";
 import type { RuleOptions } from "./rule.js";
 import { entryRules } from "./rule-table.js";
-import { afterFunctionRow, functionRules, noFunctionFacts, readFunctionEntry } from "./rules-of-functions.js";
+import { checkFunctionJournal } from "./rules-of-functions.js";
 import { rowRules } from "./rules-of-rows.js";
 
 /** A rule that does not hold. */
@@ -22,7 +22,7 @@ export interface Violation {
 
 /** What breaks a rule in these rows: all of one run, oldest first, none left out. Empty when all is well. */
 export function checkJournal(shape: Shape, rows: readonly Row[], options: RuleOptions = {}): Violation[] {
-  if (shape.function === true) return checkFunction(rows);
+  if (shape.function === true) return checkFunctionJournal(rows);
   let facts = noFacts(shape);
   return rows.flatMap((row) => {
     const checked = checkRow(shape, facts, row, options);
@@ -55,23 +55,4 @@ export function checkRow(
   }
   for (const { rule, broken } of rowRules) note(rule, broken({ shape, before: facts, facts: read, row }));
   return { facts: { ...read, last: row.number }, violations };
-}
-
-function checkFunction(rows: readonly Row[]): Violation[] {
-  const violations: Violation[] = [];
-  let facts = noFunctionFacts;
-  for (const row of rows) {
-    const { number } = row;
-    if (number !== facts.last + 1)
-      violations.push({ rule: "1.2 numbers go 1, 2, 3 … without gaps", number, what: `${number} after ${facts.last}` });
-    for (const entry of row.entries) {
-      for (const { rule, broken } of functionRules) {
-        const what = broken(facts, entry);
-        if (what !== undefined) violations.push({ rule, number, what });
-      }
-      facts = readFunctionEntry(facts, entry);
-    }
-    facts = afterFunctionRow(facts, row);
-  }
-  return violations;
 }

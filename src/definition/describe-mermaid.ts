@@ -9,7 +9,16 @@ interface Stage {
   readonly steps: readonly DescribedStep[];
 }
 
-export function mermaidOf(heading: string, steps: readonly DescribedStep[]): string {
+/** `instead`: what stands between beginning and end where there are no steps to draw. */
+export function mermaidOf(heading: string, steps: readonly DescribedStep[], instead = ""): string {
+  if (steps.length === 0)
+    return [
+      "flowchart TD",
+      `  start(["${escaped(heading)}"])`,
+      `  function["${escaped(instead)}"]`,
+      "  start --> function",
+      `  function --> completed(["completed"])`,
+    ].join("\n");
   const stages = stagesOf(steps);
   const entries = [...stages.map(entryOf), `completed(["completed"])`];
   const links = stages.flatMap((stage, index) => {

@@ -16,7 +16,14 @@ export interface SagaDescription {
 export function describeSaga(saga: SagaDefinition): SagaDescription {
   const steps = saga.shape.steps.map((shape, index) => describeStep(shape, saga.steps[index]!));
   const heading = headingOf(saga);
+  if (saga.function !== undefined) return describeFunction(heading);
   return { mermaid: mermaidOf(heading, steps), text: textOf(heading, steps) };
+}
+
+/** What a function will ask for is known to nobody before it does. */
+function describeFunction(heading: string): SagaDescription {
+  const what = "a function: its steps are what its code asks for";
+  return { mermaid: mermaidOf(heading, [], what), text: [heading, "", `  ${what}`].join("\n") };
 }
 
 function headingOf(saga: SagaDefinition): string {

@@ -10,10 +10,12 @@ import type { Waited } from "../definition/wait-for-signal.js";
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-/** The body of a call. With a schema it gives what the schema accepts. */
-export type CallBody<Returned, Schema> = (
-  tools: RunTools,
-) => MaybePromise<Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : Returned>;
+/** The body of a call: with a schema it gives what the schema accepts. A conditional as a whole, so that it is inferred. */
+export type CallBody<Returned, Schema> = Schema extends StandardSchemaV1
+  ? (tools: RunTools) => MaybePromise<StandardSchemaV1.InferInput<Schema>>
+  : (tools: RunTools) => MaybePromise<Returned>;
+
+type Accepted<Returned, Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : Returned;
 
 /** Options that calls of `d.step` and `d.pivot` share; they mean what they mean for a saga's steps. */
 export interface CallOptions<Returned, Schema> {
@@ -27,7 +29,9 @@ export interface CallOptions<Returned, Schema> {
   readonly classifyError?: ((error: unknown) => Classification) | undefined;
   readonly policy?: AttemptPolicy | undefined;
   /** Asks the outside world whether the call happened, when that is in doubt. */
-  readonly reconcile?: ((tools: RunTools) => MaybePromise<Reconciliation<NoInfer<Returned>>>) | undefined;
+  readonly reconcile?:
+    | ((tools: RunTools) => MaybePromise<Reconciliation<NoInfer<Accepted<Returned, Schema>>>>)
+    | undefined;
 }
 
 /** How a step is undone has to be said. After the pivot nothing is: say `nothingToUndo: true` there too. */

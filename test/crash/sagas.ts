@@ -1,7 +1,7 @@
 // The sagas that crash tests run in other processes. Each body does one thing: it calls the outside server, which decides
 // what becomes of the call and of the caller.
 
-import { defineSaga, pivot, type RunTools, step, TerminalError } from "rubicon-saga";
+import { defineFunction, defineSaga, pivot, type RunTools, step, TerminalError } from "rubicon-saga";
 
 type Who = Pick<RunTools, "runId" | "key" | "attempt" | "signal">;
 
@@ -78,6 +78,24 @@ export function sagas(outside: string) {
     defineSaga({ name: "four", version: 1, steps: [S1, S2, S3, S4] }),
     defineSaga({ name: "with-pivot", version: 1, steps: [S1, decisive, forward("S3")] }),
     defineSaga({ name: "poison", version: 1, steps: [undoable("S1", { maxAttempts: 3 }), S2] }),
+    defineFunction({
+      name: "function",
+      version: 1,
+      run: async (_, d) => {
+        const undone = (name: string) => ({ compensate: (undo: Who) => call(name, "compensate", undo) });
+        const options = { retry: quick, compensationRetry: quick, timeout: 5_000, grace: 200 };
+        const did = (name: string) => (tools: Who) => call(name, "forward", tools);
+        const given = await d.step("S1", did("S1"), { ...options, ...undone("S1") });
+        await d.sleep("nap", 1_200);
+        await d.all([
+          d.step("S2", did("S2"), { ...options, ...undone("S2") }),
+          d.step("S3", did("S3"), { ...options, ...undone("S3") }),
+        ]);
+        await d.pivot("P", did("P"), { retry: quick, timeout: 5_000, grace: 200 });
+        await d.step("S4", did("S4"), { retry: quick, timeout: 5_000, grace: 200, nothingToUndo: true });
+        return given;
+      },
+    }),
     defineSaga({ name: "slow", version: 1, steps: [undoable("S1", { timeout: 30_000 }), S2] }),
   ] as const;
 }

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { errorOf, kindsOf, type MakeExecutor, stop } from "./bench.js";
-import { FunctionBench, terminally } from "./function-bench.js";
+import { terminal } from "./bodies.js";
+import { FunctionBench } from "./function-bench.js";
 
 export function functions(make: MakeExecutor): void {
   describe("a durable function", () => {
@@ -57,7 +58,7 @@ export function functions(make: MakeExecutor): void {
       const bench = new FunctionBench(make);
       const saga = bench.function(async (_, d) => {
         await bench.call(d, "S1");
-        await bench.call(d, "S2", terminally("no stock"));
+        await bench.call(d, "S2", terminal("no stock"));
       });
       const { outcome } = await bench.run(saga);
       expect(outcome.status).toBe("failed");

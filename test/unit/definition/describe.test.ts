@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { defineSaga } from "../../../src/definition/define-saga.js";
 import { describeSaga } from "../../../src/definition/describe.js";
 import { named, pivot, step } from "../../../src/definition/step.js";
+import { defineFunction } from "../../../src/functions/define-function.js";
 
 const reserve = step({ name: "reserve-stock", run: () => ({}), compensate: () => {} });
 const price = step({ name: "price", run: () => ({}), nothingToUndo: true, transaction: true });
@@ -29,6 +30,20 @@ describe("a described saga", () => {
         "  3. charge-card    pivot          in doubt: asks reconcile",
         "  4. mail           retriable",
         '  5. mail-billing   retriable      gives "billing"',
+      ].join("\n"),
+    );
+  });
+
+  it("says of a function that its code decides", () => {
+    const { text, mermaid } = describeSaga(defineFunction({ name: "onboarding", version: 1, run: () => 1 }));
+    expect(text).toBe("onboarding, version 1\n\n  a function: its steps are what its code asks for");
+    expect(mermaid).toBe(
+      [
+        "flowchart TD",
+        '  start(["onboarding, version 1"])',
+        '  function["a function: its steps are what its code asks for"]',
+        "  start --> function",
+        '  function --> completed(["completed"])',
       ].join("\n"),
     );
   });
