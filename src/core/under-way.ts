@@ -32,7 +32,8 @@ function madeNext(shape: Shape, state: RunState, beside: readonly UnderWay[]): r
   if (state.owner === undefined || state.finished !== undefined) return [];
   if (state.rollback !== undefined) {
     const owed = nextOwed(shape, state);
-    return owed === undefined ? [] : [{ step: owed.name, direction: "compensate" }];
+    // A child undoes itself, in its own journal: what is lost with the owner here is a look.
+    return owed === undefined || owed.element === "child" ? [] : [{ step: owed.name, direction: "compensate" }];
   }
   const stage = stageOf(shape, state).filter(({ name }) => state.steps[name]!.failed === undefined);
   // Nothing more is begun; what is under way still has to end.

@@ -13,7 +13,8 @@ export interface StoredRow {
 }
 
 const noncesAt: Statement = (schema) => `
-  select j.run::text as run, j.number::text as number, j.nonce::text as nonce, ${millis("j.at")} as at, (r.awaited and r.state = 3)::text as awaited
+  select j.run::text as run, j.number::text as number, j.nonce::text as nonce, ${millis("j.at")} as at, (r.awaited and r.state = 3)::text as awaited,
+    (r.state in (0, 4))::text as claimable
   from unnest($1::bigint[], $2::integer[]) o(run, number)
   join ${schema}.journal j on j.run = o.run and j.number = o.number
   left join ${schema}.runs r on r.id = j.run`;

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CrashBench } from "../support/crash-bench.js";
-import { until } from "../support/until.js";
+import { gate, until } from "../support/until.js";
 import { sagas } from "./waiting-sagas.js";
 
 const open = () => CrashBench.with({ file: "crash/waiting-sagas.ts", sagas });
@@ -123,5 +123,45 @@ describe("a worker that dies", () => {
     const order = bench.outside.calls.map(({ step, direction }) => (direction === "forward" ? step : `undo ${step}`));
     expect(order).toEqual(["S1", "K1", "K2", "S2", "undo K2", "undo K2", "undo K1", "undo S1"]);
     expect(await count(`${run.id}/kid`, "recalled")).toBe(1);
+  });
+
+  test("PSN-1: twice while it asks its child to undo itself: the parent is woken by the child's end all the same", async () => {
+    let undoing = false;
+    const mayEnd = gate();
+    const lock = await bench.database.connect();
+    bench.outside.behave = async (call, earlier) => {
+      if (call.step === "S2") {
+        if (!earlier.some(({ step }) => step === "S2")) {
+          // From here on nobody gets at the child's row.
+          await lock.query("begin");
+          await lock.query("select 1 from rubicon.runs where saga = 'kid' for update");
+        }
+        return { status: 422, body: "no" };
+      }
+      if (call.step === "K1" && call.direction === "compensate") {
+        undoing = true;
+        await mayEnd.promise;
+      }
+      return undefined;
+    };
+    const run = await bench.client.start(bench.saga("parent"), undefined);
+    for (const crashes of [0, 1]) {
+      const worker = await bench.worker();
+      await until("the parent turned back", async () => (await count(run.id, "rollback_started")) === 1);
+      await until("it was taken over", async () => (await count(run.id, "taken_up")) > crashes);
+      await stuckIn('"rubicon".runs');
+      await worker.kill();
+    }
+    await lock.query("rollback");
+    await bench.workers(2);
+    await until("the child undoes itself", () => undoing);
+    await until("the parent is parked until the child ends", async () => {
+      const [row] = await bench.database.query(
+        "select 1 from rubicon.runs where saga = 'parent' and state = 1 and due_at > clock_timestamp() + interval '1 day'",
+      );
+      return row !== undefined;
+    });
+    mayEnd.open();
+    expect((await run.outcome({ timeout: "15s" })).status).toBe("failed");
   });
 });

@@ -67,7 +67,7 @@ export function bodies(outside: string) {
 }
 
 export function sagas(outside: string) {
-  const { undoable, forward, decisive } = bodies(outside);
+  const { call, undoable, forward, decisive } = bodies(outside);
   const S1 = undoable("S1");
   const S2 = undoable("S2");
   const S3 = undoable("S3");
