@@ -29,7 +29,9 @@ export interface CallOptions<Returned, Schema> {
   readonly classifyError?: ((error: unknown) => Classification) | undefined;
   readonly policy?: AttemptPolicy | undefined;
   /** Asks the outside world whether the call happened, when that is in doubt. */
-  readonly reconcile?: ((tools: RunTools) => MaybePromise<Reconciliation<NoInfer<Accepted<Returned, Schema>>>>) | undefined;
+  readonly reconcile?:
+    | ((tools: RunTools) => MaybePromise<Reconciliation<NoInfer<Accepted<Returned, Schema>>>>)
+    | undefined;
 }
 
 /** How a step is undone has to be said. After the pivot nothing is: say `nothingToUndo: true` there too. */
