@@ -7,9 +7,9 @@ import { type RunState, untouched } from "./state.js";
 import { isSettled, unitOf } from "./units.js";
 
 export function foldDeclared(state: RunState, units: readonly StepShape[]): RunState {
+  const fresh = units.filter(({ name }) => !Object.hasOwn(state.steps, name));
   const again = (name: string) => units.find((unit) => unit.name === name);
-  const known = state.declared.map((unit) => again(unit.name) ?? unit);
-  const fresh = units.filter(({ name }) => state.declared.every((unit) => unit.name !== name));
+  const known = fresh.length === units.length ? state.declared : state.declared.map((unit) => again(unit.name) ?? unit);
   const steps = Object.fromEntries(fresh.map(({ name }) => [name, untouched]));
   return { ...state, declared: [...known, ...fresh], steps: { ...state.steps, ...steps } };
 }

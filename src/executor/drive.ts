@@ -25,9 +25,6 @@ export interface DriveEnd {
   readonly state: RunState;
 }
 
-/** How long a function may wait for what is none of its calls before the log says so. */
-const longOutsideMs = 10_000;
-
 export class Drive {
   readonly run: TakenRun;
   /** Settles when this process no longer drives the run. Rejects only for a fault of the library's own. */
@@ -141,11 +138,7 @@ export class Drive {
     const went = await this.#replay!.goOn(this.state);
     this.#stopWhatShould();
     if (went) return;
-    const { clock, logger } = this.#driving;
-    const { runId } = this.run.header;
-    const cancel = clock.after(longOutsideMs, () =>
-      logger.warn({ runId }, "a function waits for something that is no call of `d`; it keeps its worker's slot"),
-    );
+    const cancel = this.#replay!.warnWhenLong();
     await this.#sleep(this.state.pivotEntered ? farFuture : this.run.policies.deadlineAt);
     cancel();
   }

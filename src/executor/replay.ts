@@ -23,6 +23,15 @@ export interface ReplayParts {
   readonly moved: () => void;
 }
 
+/** How long a function may wait for what is none of its calls before the log says so. */
+const longOutsideMs = 10_000;
+
+interface List {
+  readonly saga: SagaDefinition;
+  readonly policies: Policies;
+  readonly undoable: ReadonlySet<string>;
+}
+
 export class Replay {
   readonly #parts: ReplayParts;
   #function: FunctionReplay | undefined;
@@ -32,6 +41,7 @@ export class Replay {
   #refused = false;
   /** It was given all that is recorded of what it asked for, at least once. */
   #through = false;
+  #listed: (List & { readonly of: readonly FunctionCall[]; readonly count: number }) | undefined;
   #end: { readonly of: FunctionEnd; readonly told: ReplayEnd } | undefined;
 
   constructor(parts: ReplayParts) {
@@ -40,31 +50,32 @@ export class Replay {
 
   /** The saga, as if what the function has asked for so far were its list. */
   get saga(): SagaDefinition {
-    return { ...this.#parts.run.saga, steps: this.#calls.map(({ step }) => step) };
+    return this.#list().saga;
   }
 
   get #calls(): readonly FunctionCall[] {
     return this.#function?.calls ?? [];
   }
 
+  /** What follows from the calls, made anew only when there are more. */
+  #list(): List {
+    const calls = this.#calls;
+    if (this.#listed?.of !== calls || this.#listed.count !== calls.length)
+      this.#listed = { of: calls, count: calls.length, ...listOf(calls, this.#parts) };
+    return this.#listed;
+  }
+
   /** What `decide` has to know. While the function is just going on, nothing can be said of where it stands. */
   told(): Pick<DecideContext, "policies" | "replay"> {
     const replay = this.#goingOn || this.#function === undefined ? undefined : this.#replayed(this.#function);
-    return { policies: this.#policies(), ...(replay === undefined ? {} : { replay }) };
-  }
-
-  #policies(): Policies {
-    const { driving, run } = this.#parts;
-    const steps = this.#calls.map(({ step, shape }) => [step.name, stepPolicy(step, shape.kind, driving.policies)]);
-    return { ...run.policies, steps: Object.fromEntries(steps) };
+    return { policies: this.#list().policies, ...(replay === undefined ? {} : { replay }) };
   }
 
   #replayed({ waiting, unwanted, end }: FunctionReplay): Replayed {
-    const undoable = this.#calls.filter(({ step }) => step.compensate !== undefined || step.child !== undefined);
     return {
       asked: waiting.map(({ shape }) => shape),
       unwanted,
-      undoable: new Set(undoable.map(({ step }) => step.name)),
+      undoable: this.#list().undoable,
       ...(end === undefined ? {} : { end: this.#told(end) }),
       cutShort: this.#refused && !this.#undoing,
     };
@@ -99,6 +110,18 @@ export class Replay {
     } finally {
       this.#goingOn = false;
     }
+  }
+
+  /** Until it is called off: what it waits for is none of its calls, and nobody else will say so. */
+  warnWhenLong(): () => void {
+    const { driving, run } = this.#parts;
+    const { runId } = run.header;
+    return driving.clock.after(longOutsideMs, () =>
+      driving.logger.warn(
+        { runId },
+        "a function waits for something that is no call of `d`; it keeps its worker's slot",
+      ),
+    );
   }
 
   async #begin(undoing: boolean): Promise<void> {
@@ -194,6 +217,16 @@ export class Replay {
       );
     this.#function.suspend();
   }
+}
+
+function listOf(calls: readonly FunctionCall[], { driving, run }: ReplayParts): List {
+  const policies = calls.map(({ step, shape }) => [step.name, stepPolicy(step, shape.kind, driving.policies)]);
+  const undoable = calls.filter(({ step }) => step.compensate !== undefined || step.child !== undefined);
+  return {
+    saga: { ...run.saga, steps: calls.map(({ step }) => step) },
+    policies: { ...run.policies, steps: Object.fromEntries(policies) },
+    undoable: new Set(undoable.map(({ step }) => step.name)),
+  };
 }
 
 function kindChanged(call: string): UsageError {

@@ -20,14 +20,14 @@ interface Asked {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   given: boolean;
-  /** What came of it can't be given. */
-  refused: boolean;
 }
 
 export class RunningFunction implements FunctionReplay {
   readonly host: FunctionHost;
   readonly unwanted = new Map<string, string | undefined>();
+  readonly calls: FunctionCall[] = [];
   readonly #asked = new Map<string, Asked>();
+  readonly #waiting = new Map<string, FunctionCall>();
   /** Which call's failure an error is. */
   readonly #failures = new WeakMap<object, string>();
   /** The calls that a promise waits for. */
@@ -52,12 +52,8 @@ export class RunningFunction implements FunctionReplay {
       );
   }
 
-  get calls(): readonly FunctionCall[] {
-    return [...this.#asked.values()].map(({ call }) => call);
-  }
-
   get waiting(): readonly FunctionCall[] {
-    return [...this.#asked.values()].filter(({ given, refused }) => !given && !refused).map(({ call }) => call);
+    return [...this.#waiting.values()];
   }
 
   get end(): FunctionEnd | undefined {
@@ -75,6 +71,8 @@ export class RunningFunction implements FunctionReplay {
     try {
       const asked = this.#made(name, read());
       this.#asked.set(name, asked);
+      this.#waiting.set(name, asked.call);
+      this.calls.push(asked.call);
       this.#promises.set(asked.promise, [name]);
       if (asked.call.step.pivot) this.#pivot = "asked";
       this.host.moved();
@@ -103,7 +101,7 @@ export class RunningFunction implements FunctionReplay {
       resolve = onDone;
       reject = onFailed;
     });
-    return { call: placed(step, this.#kindOf(step)), promise, resolve, reject, given: false, refused: false };
+    return { call: placed(step, this.#kindOf(step)), promise, resolve, reject, given: false };
   }
 
   #kindOf({ pivot }: StepDefinition): StepKind {
@@ -114,6 +112,7 @@ export class RunningFunction implements FunctionReplay {
   give(name: string, outcome: CallOutcome): void {
     const asked = this.#asked.get(name)!;
     asked.given = true;
+    this.#waiting.delete(name);
     if (asked.call.step.pivot && outcome.kind === "done") this.#pivot = "passed";
     if (outcome.kind === "done") asked.resolve(outcome.value);
     else {
@@ -123,7 +122,7 @@ export class RunningFunction implements FunctionReplay {
   }
 
   refuse(error: unknown, call: string): void {
-    this.#asked.get(call)!.refused = true;
+    this.#waiting.delete(call);
     this.#end ??= { kind: "threw", error, step: call };
   }
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Append } from "../../../src/core/action.js";
 import { decide } from "../../../src/core/decide.js";
-import { type Entry, farFuture, type Row } from "../../../src/core/entry.js";
+import { type Entry, farFuture, type Row, type StepFailed } from "../../../src/core/entry.js";
 import { foldRows } from "../../../src/core/fold.js";
 import { type DecideContext, defaultRetry, type Replayed } from "../../../src/core/policies.js";
 import { projectionOf } from "../../../src/core/projection.js";
@@ -111,6 +111,27 @@ describe("a function going forward", () => {
     expect(decide(shape, then, context)).toEqual({ kind: "wait", until: farFuture });
     expect(then.underWay.map(({ step }) => step)).toEqual(["b"]);
     expect(decide(shape, then, seeing({ end }))).toEqual({ kind: "append", entries: [turned] });
+  });
+
+  test("that threw after its pivot is an operator's; before the pivot is settled, that comes first", () => {
+    const end = { kind: "threw", error } as const;
+    const failure: Entry = { kind: "function_failed", error };
+    expect(decide(shape, stateOf(...passed), seeing({ end }))).toEqual({ kind: "append", entries: [failure] });
+    expect(decide(shape, stateOf(...passed, failure), seeing({ end }))).toEqual({
+      kind: "append",
+      entries: [{ kind: "finished", status: "forward_incomplete" }],
+    });
+    const entered = stateOf(declared(pivot), { kind: "pivot_entered", step: "P" });
+    expect(decide(shape, entered, seeing({ asked: [pivot], end }))).toMatchObject({ kind: "run", step: "P" });
+  });
+
+  test("has the first of several failures as its cause, and a failed pivot as any other", () => {
+    const both = stateOf(declared(a, b), failed("a", "in_doubt"), failed("b", "in_doubt"));
+    expect(both.failure?.step).toBe("a");
+    const declined = stateOf(declared(pivot), { kind: "pivot_entered", step: "P" }, failed("P"));
+    expect(declined.failure?.step).toBe("P");
+    const because: Entry = { ...(failed("b", "in_doubt") as StepFailed), because: "a" };
+    expect(stateOf(declared(a, b), because).failure?.step).toBe("b");
   });
 
   test("turns at the deadline, though nobody has seen where it stands", () => {

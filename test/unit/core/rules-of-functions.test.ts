@@ -77,6 +77,14 @@ describe("the rules of a function's journal", () => {
   });
 
   test.each<readonly [string, ...Entry[]]>([
+    [
+      "past timers, signals and children",
+      ...begun,
+      { kind: "timer_fired", step: "a" },
+      { kind: "signal_timed_out", step: "b" },
+      { kind: "child_finished", step: "P", status: "failed" },
+      { kind: "recalled", by: "run r" },
+    ],
     ["forward", ...begun, done("a"), entered, done("P"), finished("completed")],
     [
       "back, the doubtful first",

@@ -238,4 +238,19 @@ describe("timelineOf", () => {
       "ended in_doubt",
     ]);
   });
+
+  it("tells what a function asked for, and that it threw", () => {
+    const unit = { name: "a", kind: "compensatable", undone: true, transactional: false } as const;
+    expect(
+      told(
+        { kind: "declared", units: [unit, { ...unit, name: "b" }] },
+        { kind: "function_failed", error },
+        { kind: "function_failed", error, step: "a" },
+      ),
+    ).toEqual([
+      "wait the function asks for a, b",
+      "failed the function threw: Error: no answer",
+      "failed the function threw: Error: no answer",
+    ]);
+  });
 });

@@ -54,8 +54,9 @@ describe("two shapes", () => {
       shape({ ...one, parallel: 0 }, two),
       shape({ ...one, parallel: 1 }, two),
       shape({ ...one, conditional: true }, two),
+      { steps: [], function: true } as const,
     ];
-    expect(new Set([shape(one, two), ...others].map(shapeText)).size).toBe(13);
+    expect(new Set([shape(one, two), ...others].map(shapeText)).size).toBe(14);
   });
 
   it.each<[string, Shape, Shape, string[]]>([
@@ -137,6 +138,8 @@ describe("two shapes", () => {
         `step "one" was alone and is in the parallel at place 2 now`,
       ],
     ],
+    ["a function", { steps: [], function: true } as const, shape(one), ["was a function and is a list now"]],
+    ["a list", shape(one), { steps: [], function: true } as const, ["was a list and is a function now"]],
     ["a new transaction", shape(one), shape({ ...one, transactional: true }), [`step "one" is transactional now`]],
   ])("differ readably: %s", (_, wanted, present, lines) => {
     expect(shapeDifference(wanted, present)).toEqual(lines);
