@@ -4,7 +4,17 @@
 import { child, TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { gate, until } from "../../support/until.js";
-import { type AnySaga, aborted, Bench, entriesOf, errorOf, kindsOf, type MakeExecutor, stop } from "./bench.js";
+import {
+  type AnySaga,
+  aborted,
+  Bench,
+  entriesOf,
+  errorOf,
+  kindsOf,
+  type MakeExecutor,
+  stop,
+  uniqueName,
+} from "./bench.js";
 
 const kid = (saga: AnySaga, input: (context: any) => unknown = () => ({})) =>
   (child as any)({ name: "kid", saga, input }) as any;
@@ -99,6 +109,22 @@ export function children(make: MakeExecutor): void {
       expect((await (await executor.find(id))!.outcome({ timeout: "10s" })).status).toBe("completed");
       expect((await executor.get(`${id}/kid`))!.status).toBe("failed");
       expect((await executor.get(`${id}/kid~2`))!.status).toBe("completed");
+    });
+
+    test("IDM-1: whose id another run has is none: the parent fails, and does not wait for a run that will not tell it", async () => {
+      const bench = new Bench(make);
+      const held = gate();
+      const inner = bench.saga([bench.step("S2", { run: () => held.promise })]);
+      const saga = bench.saga([bench.step("S1"), kid(inner)]);
+      const executor = await bench.executor([saga, inner]);
+      const id = uniqueName("parent");
+      const stranger = await executor.start(inner, {}, { id: `${id}/kid` });
+      const run = await executor.start(saga, {}, { id });
+      const outcome = await run.outcome({ timeout: "10s" });
+      expect([outcome.status, errorOf(outcome).cause.cause.code]).toEqual(["failed", "run.conflict"]);
+      expect(bench.outside.order(id)).toEqual(["S1", "C1"]);
+      held.open();
+      expect((await stranger.outcome({ timeout: "10s" })).status).toBe("completed");
     });
 
     test("leaves its parent waiting, in no slot, for as long as it takes", async () => {
