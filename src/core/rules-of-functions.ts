@@ -117,7 +117,11 @@ export function checkFunctionJournal(rows: readonly Row[]): { rule: string; numb
 
 function read(facts: Facts, entry: Entry): Facts {
   const step = completedBy(entry);
-  if (step !== undefined && !facts.done.includes(step)) return { ...settled(facts, step), done: [...facts.done, step] };
+  if (step !== undefined && !facts.done.includes(step)) {
+    // An operator's word also has an ended run go on.
+    const finished = facts.finished && entry.kind !== "resolved";
+    return { ...settled(facts, step), done: [...facts.done, step], finished };
+  }
   switch (entry.kind) {
     case "taken_up":
       return { ...facts, driver: entry.token };

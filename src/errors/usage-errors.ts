@@ -58,17 +58,31 @@ export class SignalInvalidError extends SagaError {
   }
 }
 
+const orGetItBack = "Use another id, or the same saga and input to get that run back.";
+/** In what an existing run differs from the one that was to be started. */
+const differences = {
+  saga: { what: "", remedy: orGetItBack },
+  input: { what: ", with another input", remedy: orGetItBack },
+  parent: {
+    what: ", but not as this run's child",
+    remedy: "Start runs of your own under ids that no child would have.",
+  },
+} as const;
+
 /** The id is taken by a run of another saga or with another input (1.9). Code `run.conflict`. */
 export class RunConflictError extends SagaError {
   readonly runId: string;
   readonly saga: string;
 
-  constructor(runId: string, existing: { saga: string; version: number }, difference: "saga" | "input") {
+  constructor(
+    runId: string,
+    existing: { readonly saga: string; readonly version: number },
+    difference: keyof typeof differences,
+  ) {
+    const { what, remedy } = differences[difference];
     super(
       "run.conflict",
-      `run "${runId}" exists already: saga "${existing.saga}" version ${existing.version}` +
-        (difference === "input" ? ", with another input" : "") +
-        ". Use another id, or the same saga and input to get that run back.",
+      `run "${runId}" exists already: saga "${existing.saga}" version ${existing.version}${what}. ${remedy}`,
     );
     this.runId = runId;
     this.saga = existing.saga;

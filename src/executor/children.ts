@@ -51,8 +51,9 @@ export class Children {
         ended: { status, ...(output === undefined ? {} : { output }), ...(error === undefined ? {} : { error }) },
       };
     } catch (error) {
-      if (!isSagaError(error, "run.conflict")) throw error;
-      // Somebody else's run has the id: there is no child, and nothing of it to undo.
+      const neverCame = isSagaError(error, "run.conflict") || isSagaError(error, "input.invalid");
+      if (!neverCame) throw error;
+      // Somebody else's run has the id, or no place can be told for it: there is no child, and nothing of it to undo.
       return { direction, ended: { status: "failed", error: recordError(error) } };
     }
   }
@@ -78,7 +79,6 @@ export class Children {
     const { begin, operatingFor, values } = this.#parts;
     const { journal } = operatingFor(parent);
     const loaded = await journal.load(runId);
-    const lane = laneOf(saga, () => values.decode(input));
     const start: RunStart = {
       runId,
       saga: saga.name,
@@ -88,13 +88,14 @@ export class Children {
       inputDigest: digestOf(values.decode(input)),
       priority: parent.priority,
       parent: parent.key,
-      ...(lane === undefined ? {} : { lane, places: saga.concurrency!.limit }),
     };
     if (loaded !== undefined) {
       checkSameRun(start, loaded.header);
       return foldRun(loaded);
     }
-    const { header } = await begin(start, parent);
+    const lane = laneOf(saga, () => values.decode(input));
+    const placed = lane === undefined ? start : { ...start, lane, places: saga.concurrency!.limit };
+    const { header } = await begin(placed, parent);
     checkSameRun(start, header);
     return foldRun((await journal.load(runId))!);
   }

@@ -71,8 +71,13 @@ export function laneOf({ name, concurrency }: SagaDefinition, input: () => unkno
   ]);
 }
 
-/** The same id with another saga or input is a conflict; with the same ones it is the same run (1.9). */
+/**
+ * The same id with another saga or input is a conflict; with the same ones it is the same run (1.9). A child has to be its
+ * parent's: the end of any other run would wake nobody.
+ */
 export function checkSameRun(start: RunStart, existing: RunHeader): void {
   if (existing.saga !== start.saga) throw new RunConflictError(start.runId, existing, "saga");
   if (existing.inputDigest !== start.inputDigest) throw new RunConflictError(start.runId, existing, "input");
+  if (start.parent !== undefined && existing.parent !== start.parent)
+    throw new RunConflictError(start.runId, existing, "parent");
 }

@@ -4,7 +4,17 @@
 import { child, TerminalError } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { gate, until } from "../../support/until.js";
-import { type AnySaga, aborted, Bench, entriesOf, errorOf, kindsOf, type MakeExecutor, stop } from "./bench.js";
+import {
+  type AnySaga,
+  aborted,
+  Bench,
+  entriesOf,
+  errorOf,
+  kindsOf,
+  type MakeExecutor,
+  stop,
+  uniqueName,
+} from "./bench.js";
 
 const kid = (saga: AnySaga, input: (context: any) => unknown = () => ({})) =>
   (child as any)({ name: "kid", saga, input }) as any;
@@ -101,6 +111,22 @@ export function children(make: MakeExecutor): void {
       expect((await executor.get(`${id}/kid~2`))!.status).toBe("completed");
     });
 
+    test("IDM-1: whose id another run has is none: the parent fails, and does not wait for a run that will not tell it", async () => {
+      const bench = new Bench(make);
+      const held = gate();
+      const inner = bench.saga([bench.step("S2", { run: () => held.promise })]);
+      const saga = bench.saga([bench.step("S1"), kid(inner)]);
+      const executor = await bench.executor([saga, inner]);
+      const id = uniqueName("parent");
+      const stranger = await executor.start(inner, {}, { id: `${id}/kid` });
+      const run = await executor.start(saga, {}, { id });
+      const outcome = await run.outcome({ timeout: "10s" });
+      expect([outcome.status, errorOf(outcome).cause.cause.code]).toEqual(["failed", "run.conflict"]);
+      expect(bench.outside.order(id)).toEqual(["S1", "C1"]);
+      held.open();
+      expect((await stranger.outcome({ timeout: "10s" })).status).toBe("completed");
+    });
+
     test("leaves its parent waiting, in no slot, for as long as it takes", async () => {
       const bench = new Bench(make);
       const held = gate();
@@ -114,6 +140,16 @@ export function children(make: MakeExecutor): void {
       expect((await run.outcome({ timeout: "10s" })).status).toBe("completed");
       const started = (await entriesOf(executor, run.id)).filter(({ kind }) => kind === "child_started");
       expect(started).toHaveLength(1);
+    });
+
+    test("whose place can't be told fails its step: there is no child, and nothing of it to undo", async () => {
+      const bench = new Bench(make);
+      const concurrency = { limit: 1, key: () => declined() };
+      const inner = bench.saga([bench.step("S2")], { concurrency });
+      const { outcome, executor, id } = await bench.run(bench.saga([bench.step("S1"), kid(inner)]));
+      expect([outcome.status, bench.outside.order()]).toEqual(["failed", ["S1", "C1"]]);
+      expect(errorOf(outcome).cause.cause.code).toBe("input.invalid");
+      expect(await executor.get(`${id}/kid`)).toBeUndefined();
     });
   });
 }
