@@ -94,6 +94,12 @@ export function settle(
   }
 }
 
+/** Whether the worker's stop left open what came of it: only the hand-over of the whole run can say that (1.3). */
+export function isLeftOpen(action: Attempted, outcome: Outcome): boolean {
+  if (outcome.kind !== "threw" || outcome.aborted !== "shutdown" || action.kind === "compute") return false;
+  return action.kind === "reconcile" || action.direction === "compensate" || outcome.happened === "maybe";
+}
+
 /** Whether what came of `action` no longer has a place in the journal. */
 function isVoid(shape: Shape, state: RunState, action: Attempted, outcome: Outcome): boolean {
   // What a lost owner's abort made of an attempt is nobody's to tell: the next owner counts it as in doubt (1.3).
@@ -205,7 +211,7 @@ function failure(
   context: RecordContext,
 ): readonly Entry[] {
   const { step, direction, attempt } = action;
-  if (threw.aborted === "shutdown" && (threw.happened === "maybe" || direction === "compensate"))
+  if (isLeftOpen(action, threw))
     // What runs beside it may still return: the hand-over is written with the last of them.
     return (context.busy ?? []).length > 0 ? [] : [{ kind: "handed_over", worker: context.worker }];
   const forward = direction === "forward";

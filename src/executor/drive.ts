@@ -5,7 +5,7 @@ import { whyStop } from "../core/abort.js";
 import type { Attempted, LookAtChild } from "../core/action.js";
 import { decide } from "../core/decide.js";
 import { farFuture } from "../core/entry.js";
-import { record, settle } from "../core/record.js";
+import { isLeftOpen, record, settle } from "../core/record.js";
 import type { RunState } from "../core/state.js";
 import type { SagaDefinition, Transaction } from "../definition/saga.js";
 import type { AbortReason } from "../errors/step-errors.js";
@@ -52,7 +52,7 @@ export class Drive {
     this.#replay = run.saga.function && new Replay({ driving, run, begin: run.saga.function, moved });
     const holding = (except: string | undefined) => ({ ...this.#hand.holding(except), ...this.#replay?.told() });
     this.#owned = new OwnedRun(driving, run, { holding });
-    this.end = this.#loop().finally(() => this.#replay?.suspend(this.state));
+    this.end = this.#toItsEnd().finally(() => this.#replay?.suspend(this.state));
   }
 
   get state(): RunState {
@@ -89,20 +89,27 @@ export class Drive {
     this.#hand.abort(() => reason);
   }
 
-  async #loop(): Promise<DriveEnd> {
+  /** Whoever drives it next begins no body beside one that is in this hand: it is over only when the hand is empty. */
+  async #toItsEnd(): Promise<DriveEnd> {
+    try {
+      await this.#loop();
+    } catch (error) {
+      this.#fault ??= { error };
+    }
+    this.#stopWhatShould();
+    await this.#hand.empty();
+    if (this.#fault !== undefined) throw this.#fault.error;
+    return { kind: this.state.owner === undefined ? "released" : "lost", state: this.state };
+  }
+
+  async #loop(): Promise<void> {
     const { saga } = this.run;
     const owned = this.#owned;
     await this.#giveBackIfUnreadable();
     for (;;) {
-      if (owned.state.owner === undefined) return { kind: "released", state: owned.state };
       if (this.#hand.isBusy) await this.#reading;
-      else if (this.#isPoked) await this.#read();
-      if (this.#lost || owned.isLost || this.#fault !== undefined) {
-        this.#stopWhatShould();
-        await this.#hand.empty();
-        if (this.#fault !== undefined) throw this.#fault.error;
-        return { kind: "lost", state: owned.state };
-      }
+      else if (this.#isPoked && !owned.isLost) await this.#read();
+      if (this.#lost || owned.isLost || this.#fault !== undefined) return;
       this.#woken = false;
       const before = owned.state;
       const action = decide(saga.shape, before, owned.context());
@@ -114,6 +121,8 @@ export class Drive {
         await this.#begin(action);
       else if (action.kind === "replay") await this.#goOn();
       else if (action.kind === "wait") await this.#sleep(action.until);
+      // While the worker stops, some rows are not written before what is in hand has ended.
+      else await this.#sleep(farFuture);
     }
   }
 
@@ -139,7 +148,8 @@ export class Drive {
     this.#stopWhatShould();
     if (went) return;
     const cancel = this.#replay!.warnWhenLong();
-    await this.#sleep(this.state.pivotEntered ? farFuture : this.run.policies.deadlineAt);
+    const { pivotEntered, rollback } = this.state;
+    await this.#sleep(pivotEntered || rollback !== undefined ? farFuture : this.run.policies.deadlineAt);
     cancel();
   }
 
@@ -153,15 +163,22 @@ export class Drive {
   /** Begins it, and leaves it in hand. */
   async #begin(action: Attempted): Promise<void> {
     const owned = this.#owned;
+    const before = owned.state;
     await this.#driving.mayStart();
     // 1.7: before a second or later attempt, and after any wait, an ask may be in the journal already.
-    if (this.#isPoked || action.kind === "reconcile" || action.attempt > 1) {
-      const before = owned.state.last;
-      await this.#read();
-      if (owned.state.last !== before) return;
-    }
+    if (this.#isPoked || action.kind === "reconcile" || action.attempt > 1) await this.#read();
+    // Not while a row is on its way: it was made without knowing of this body, and may turn the saga, or give it back.
+    const held = await owned.inTurn(async () => {
+      if (owned.state !== before) return false;
+      if (!this.#mayBegin()) return true;
+      this.#take(action);
+      return false;
+    });
     // While the worker stops, what is in hand still has to end.
-    if (!this.#mayBegin()) return this.#sleep(farFuture);
+    if (held) await this.#sleep(farFuture);
+  }
+
+  #take(action: Attempted): void {
     const attempt = this.#attempt(action)
       .catch((error: unknown) => {
         this.#fault ??= { error };
@@ -182,15 +199,18 @@ export class Drive {
       const driving = this.#driving;
       const performInside = (tx: Transaction) => this.#perform(action, tx);
       const mayBegin = () => this.#mayBegin() && this.#whyStop(action) === undefined;
-      await attemptInTransaction({ driving, run, owned, step, action, perform: performInside, mayBegin });
+      const over = () => this.#hand.release(action.step);
+      await attemptInTransaction({ driving, run, owned, step, action, perform: performInside, mayBegin, over });
     } else {
       const { outcome, runOutput } = await this.#perform(action);
       const recorded = (state: RunState) => record(saga.shape, state, action, outcome, owned.context(action.step));
-      await owned.offer(recorded, runOutput);
-      const aborted = outcome.kind === "threw" ? outcome.aborted : undefined;
-      if (aborted === "shutdown" && owned.state.owner?.token === token) this.#hand.giveUp(action.step);
-      // What the abort of a run that may be lost made of it is recorded by nobody.
-      else if (aborted !== "lost") this.#hand.recorded(action.step);
+      await owned.offer(recorded, runOutput, () => {
+        const aborted = outcome.kind === "threw" ? outcome.aborted : undefined;
+        if (isLeftOpen(action, outcome) && owned.state.owner?.token === token) this.#hand.giveUp(action.step);
+        // What the abort of a run that may be lost made of it is recorded by nobody.
+        else if (aborted !== "lost") this.#hand.recorded(action.step);
+        this.#hand.release(action.step);
+      });
     }
     this.#stopWhatShould();
   }

@@ -39,7 +39,7 @@ export class InHand implements Hand {
     };
   }
 
-  /** `end` resolves once what came of it is in the journal, or is nobody's. */
+  /** `end` resolves once what came of it is in the journal, or will not be. */
   take(action: Attempted, end: Promise<void>): void {
     const held: Held = this.#held.get(action.step) ?? { action, givenUp: false };
     this.#held.set(action.step, held);
@@ -83,9 +83,12 @@ export class InHand implements Hand {
     }
   }
 
-  /** What came of it is in the journal, or is nobody's. */
+  /**
+   * It is over. What came of it stays in hand where it is not in the journal: a row that turned the saga would say that it did
+   * not happen.
+   */
   release(step: string): void {
-    if (this.#held.get(step)?.givenUp !== true) this.#held.delete(step);
+    if (!this.#unrecorded.has(step)) this.#held.delete(step);
   }
 
   /** Resolves when nothing is in hand any more. */

@@ -112,10 +112,10 @@ export class OwnedRun {
 
   /**
    * Offers what `make` wants written, again and again to newer states while the number is lost, until it is in, or there is
-   * nothing to write any more.
+   * nothing to write any more. `over` is called then, before anybody else's turn: the next row has to be made knowing it.
    */
-  offer(make: Make, runOutput?: StoredValue): Promise<void> {
-    return this.inTurn(() => this.#offer(make, runOutput));
+  offer(make: Make, runOutput?: StoredValue, over: () => void = () => {}): Promise<void> {
+    return this.inTurn(() => this.#offer(make, runOutput).then(over));
   }
 
   async #offer(make: Make, runOutput: StoredValue | undefined): Promise<void> {
@@ -128,10 +128,10 @@ export class OwnedRun {
       if (entries === undefined || entries.length === 0) return;
       const result = await journal.append(this.offerOf(state, entries, runOutput));
       if (result.kind === "appended") {
-        this.#state = foldRows(saga.shape, state, [result.row]);
+        this.adopt(foldRows(saga.shape, state, [result.row]));
         return;
       }
-      this.#state = foldRows(saga.shape, state, await journal.rowsAfter(header, state.last));
+      this.adopt(foldRows(saga.shape, state, await journal.rowsAfter(header, state.last)));
     }
   }
 
@@ -145,9 +145,9 @@ export class OwnedRun {
     return { ...offer, projection: projectionOf(saga.shape, foldEntries(saga.shape, state, entries, journal.now())) };
   }
 
-  /** Takes over what is now known to have been written. */
+  /** Takes over what is now known to have been written. A reading may have been faster, and seen what came after it. */
   adopt(state: RunState): void {
-    this.#state = state;
+    if (state.last > this.#state.last) this.#state = state;
   }
 
   #withRunOutput(state: RunState, entries: readonly Entry[], runOutput: StoredValue | undefined): readonly Entry[] {

@@ -20,6 +20,8 @@ export interface TransactionalAttempt {
   readonly perform: (tx: Transaction) => Promise<PerformedOutcome>;
   /** False once the worker stops, has lost the run, or others wrote to it. */
   readonly mayBegin: () => boolean;
+  /** What came of it is in the journal: called before anybody else's turn to append. */
+  readonly over: () => void;
 }
 
 export async function attemptInTransaction(attempt: TransactionalAttempt): Promise<void> {
@@ -37,8 +39,10 @@ export async function attemptInTransaction(attempt: TransactionalAttempt): Promi
     return owned.read();
   }
   // Its transaction was undone, so it did not happen, whatever its error says.
-  await owned.offer((state) =>
-    record(run.saga.shape, state, action, { ...threw, happened: "no" }, owned.context(step.name)),
+  await owned.offer(
+    (state) => record(run.saga.shape, state, action, { ...threw, happened: "no" }, owned.context(step.name)),
+    undefined,
+    attempt.over,
   );
 }
 
@@ -77,6 +81,7 @@ async function commit(
     });
     if (end.kind === "undone") return void (await owned.read());
     owned.adopt(end.kind === "committed" ? foldRows(shape, state, [end.row]) : state);
+    attempt.over();
     return undefined;
   } catch (error) {
     // What the database says at the end (a deferred constraint, a deadlock) is the step's own failure.
