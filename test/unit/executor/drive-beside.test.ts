@@ -52,6 +52,21 @@ describe("bodies beside each other", () => {
     expect(the.outside.order()).toEqual(["S1"]);
   });
 
+  test("1.3: of two that end at the same moment the second one's row brings the end", async () => {
+    const the = bench();
+    const both = gate();
+    const saga = the.saga([
+      beside(the.step("S1", { run: () => both.promise }), the.step("S2", { run: () => both.promise })),
+    ]);
+    const { drive, journal, header } = await taken(saga);
+    const driven = drive();
+    await until("both run", () => the.outside.calls.length === 2);
+    both.open();
+    expect((await driven.end).state.finished?.status).toBe("completed");
+    const rows = (await journal.allRows(header)).map(({ entries }) => entries.map(({ kind }) => kind));
+    expect(rows.slice(1)).toEqual([["step_completed"], ["step_completed", "finished"]]);
+  });
+
   test("1.3: of a run that may be lost, what its abort left in doubt stays so, whatever the one beside it came to", async () => {
     const the = bench();
     const returns = gate();
