@@ -6,7 +6,7 @@ import { SagaError } from "./saga-error.js";
 export interface OutcomeDetails {
   readonly runId: string;
   readonly saga: string;
-  /** The step whose failure brought the end; absent for a cancel or a deadline. */
+  /** The step whose failure brought the end; absent for a cancel, a deadline, and an error of a function's own. */
   readonly step?: string;
   /** Steps whose compensation is owed, in the order in which they would be undone. */
   readonly owed?: readonly string[];
@@ -31,6 +31,11 @@ export class SagaOutcomeError extends SagaError {
   }
 }
 
+/** A function may throw an error of its own, at no step. */
+function atStep({ step }: OutcomeDetails): string {
+  return step === undefined ? "" : ` at step "${step}"`;
+}
+
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
@@ -40,7 +45,7 @@ export class SagaFailedError extends SagaOutcomeError {
   constructor(details: OutcomeDetails) {
     super(
       "run.failed",
-      `run "${details.runId}" failed at step "${details.step}": ${messageOf(details.cause)}; everything was undone`,
+      `run "${details.runId}" failed${atStep(details)}: ${messageOf(details.cause)}; everything was undone`,
       details,
     );
   }
@@ -93,8 +98,8 @@ export class ForwardIncompleteError extends SagaOutcomeError {
   constructor(details: OutcomeDetails) {
     super(
       "run.forward_incomplete",
-      `run "${details.runId}" is past its pivot and step "${details.step}" failed for good: ${messageOf(details.cause)}. ` +
-        "It can't be undone: an operator can `retry` the run or `resolve` the step as done.",
+      `run "${details.runId}" is past its pivot and failed for good${atStep(details)}: ${messageOf(details.cause)}. ` +
+        `It can't be undone: an operator can \`retry\` the run${details.step === undefined ? "" : " or `resolve` the step as done"}.`,
       details,
     );
   }

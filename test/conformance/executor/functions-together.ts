@@ -1,5 +1,6 @@
 // CALLS BESIDE EACH OTHER in a durable function: `d.all`, and what becomes of the others when one fails (design 2.3).
 
+import { isSuspension } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
 import { gate } from "../../support/until.js";
 import { aborted, entriesOf, errorOf, type MakeExecutor } from "./bench.js";
@@ -101,9 +102,10 @@ export function functionsTogether(make: MakeExecutor): void {
             terminal("no stock")();
           }),
         ];
-        await d.all(both).catch(() => bench.call(d, "S3"));
+        await d.all(both).catch((error) => (isSuspension(error) ? Promise.reject(error) : bench.call(d, "S3")));
       });
-      const { outcome } = await bench.run(saga);
+      const { outcome } = await bench.run(saga, {}, { logger: bench.logger });
+      expect(bench.warnings).toEqual([]);
       expect(outcome.status).toBe("failed");
       expect(errorOf(outcome)).toMatchObject({ step: "S2", cause: { message: "no stock" } });
       expect(bench.outside.order()).toEqual(["S1", "S2", "C1"]);

@@ -50,7 +50,10 @@ export function functions(make: MakeExecutor): void {
       });
       const { outcome } = await bench.run(saga);
       expect(outcome.status).toBe("failed");
-      expect(errorOf(outcome).cause).toMatchObject({ message: "the end" });
+      const error = errorOf(outcome);
+      expect(error.cause).toMatchObject({ message: "the end" });
+      expect(error.step).toBeUndefined();
+      expect(error.message).toMatch(/failed: the end; everything was undone/);
       expect(bench.outside.order()).toEqual(["S1", "S2", "C2", "C1"]);
     });
 
