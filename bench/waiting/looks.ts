@@ -123,5 +123,5 @@ export async function countedLooks(
     const calls = sum("calls");
     return { calls, buffers: sum("buffers") / Math.max(1, calls), ms: sum("ms") / Math.max(1, calls) };
   };
-  return { promote: countOf(/where r\.id = due\.id/), claim: countOf(/as g\(saga, version, shape_hash, from_rank/) };
+  return { promote: countOf(/select id from due/), claim: countOf(/as g\(saga, version, shape_hash, from_rank/) };
 }

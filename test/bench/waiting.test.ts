@@ -44,6 +44,7 @@ test("2,000 runs wait: the worker keeps nothing of them, looks read few pages, e
   expect(measured.cancel).toMatchObject({ verdict: "cancelling", status: "cancelled" });
   expect(measured.kept.waiting.heapMb - measured.kept.empty.heapMb).toBeLessThan(5);
   expect(measured.idle.counted.claim.calls).toBeGreaterThan(0);
+  expect(measured.idle.counted.promote.calls).toBeGreaterThan(0);
   expect(out).toBe(tableOf(lines));
   expect(code).toBe(brokenOf(lines).length > 0 ? 1 : 0);
 
