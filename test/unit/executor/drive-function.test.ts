@@ -1,6 +1,10 @@
 import { defineFunction } from "rubicon-saga";
 import { describe, expect, test } from "vitest";
+import { initialState } from "../../../src/core/state.js";
 import type { SagaDefinition } from "../../../src/definition/saga.js";
+import { Replay } from "../../../src/executor/replay.js";
+import { Values } from "../../../src/journal/codec.js";
+import { silentLogger } from "../../../src/platform/log.js";
 import { gate, until } from "../../support/until.js";
 import { taken } from "./driven.js";
 
@@ -38,5 +42,32 @@ describe("a function that waits for what is none of its calls", () => {
     foreign.open();
     expect((await driven.end).state.finished?.status).toBe("timed_out");
     expect(undone).toBe(1);
+  });
+
+  test("2.3: what it asks for in the very moment in which it is looked at is not overlooked", async () => {
+    const foreign = gate();
+    const saga = defineFunction({
+      name: "f",
+      version: 1,
+      run: async (_, d) => {
+        await foreign.promise;
+        await d.sleep("nap", 1);
+      },
+    }) as unknown as SagaDefinition;
+    const { encode, decode } = new Values();
+    const state = initialState(saga.shape, 0);
+    let moved = 0;
+    const replay = new Replay({
+      driving: { logger: silentLogger, performTools: { decode, encode }, policies: {} } as any,
+      run: { saga, header: { runId: "r1", input: encode({}) }, policies: {} } as any,
+      begin: saga.function!,
+      moved: () => {
+        moved += 1;
+      },
+    });
+    expect(await replay.goOn(state)).toBe(true);
+    foreign.open();
+    expect((await replay.goOn(state)) || moved > 0).toBe(true);
+    replay.suspend(state);
   });
 });
