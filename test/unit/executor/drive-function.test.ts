@@ -71,3 +71,19 @@ describe("a function that waits for what is none of its calls", () => {
     replay.suspend(state);
   });
 });
+
+test("OP-9: how long a worker that stops has to wait is told by the calls in hand, which no list names", async () => {
+  const hold = gate();
+  const saga = defineFunction({
+    name: "f",
+    version: 1,
+    run: (_, d) => d.step("a", () => hold.promise.then(() => ({})), { nothingToUndo: true, grace: "20s" }),
+  }) as unknown as SagaDefinition;
+  const { drive } = await taken(saga);
+  const driven = drive();
+  await until("a runs", () => driven.longestGraceMs > 0);
+  expect(driven.longestGraceMs).toBe(20_000);
+  hold.open();
+  await driven.end;
+  expect(driven.longestGraceMs).toBe(0);
+});
