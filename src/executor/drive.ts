@@ -69,6 +69,11 @@ export class Drive {
     return this.#hand.unrecorded;
   }
 
+  /** How long what is in hand may go on once it was aborted, in milliseconds. */
+  get longestGraceMs(): number {
+    return Math.max(0, ...this.#hand.steps.map((step) => bodyOf(this.#saga, step)!.step.graceMs));
+  }
+
   /** Somebody else wrote to the run, its child ended, or the worker stops: look again, and stop what should not go on. */
   poke(): void {
     this.#pokes += 1;

@@ -30,6 +30,11 @@ export class InHand implements Hand {
     return this.#unrecorded.size > 0;
   }
 
+  /** Whose bodies they are. */
+  get steps(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
   holding(except: string | undefined): ReturnType<Hand["holding"]> {
     const held = [...this.#held].filter(([step]) => step !== except);
     return {

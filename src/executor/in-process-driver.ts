@@ -145,13 +145,15 @@ export class InProcessDriver implements ExecutorHooks {
     for (;;) {
       const { state } = foldRun((await journal.load(header.runId))!);
       if (this.#stopping || state.finished !== undefined || state.owner !== undefined) return;
-      const told = this.#toldOfChild.delete(header.runId);
+      const told = this.#toldOfChild.has(header.runId);
       if (state.dueAt > journal.now() && !told) return this.#takeUpAt(header, state.dueAt);
       if (!this.#lanes.enter(header, this.#limitOf(header))) return;
       const projection = projectionOf(header.shape, foldEntries(header.shape, state, entries, journal.now()));
       const offer = { header, number: state.last + 1, nonce: token, writer: token, entries, projection };
       const result = await journal.append(offer);
       if (result.kind === "taken") continue;
+      // It looks from now on. While its number was another's, it was still to be told.
+      this.#toldOfChild.delete(header.runId);
       const taken = { saga, header, token, state: foldRows(header.shape, state, [result.row]) };
       return this.#drive(new Drive(this.#driving, { ...taken, policies: policiesOf(saga, policies, header.startAt) }));
     }
@@ -178,6 +180,7 @@ export class InProcessDriver implements ExecutorHooks {
   /** Nobody looks at it any more, but its parent, whatever that waits for. */
   #ended(header: RunHeader): void {
     this.#forget(header.runId);
+    this.#toldOfChild.delete(header.runId);
     this.#leave(header);
     const parent = header.parent === undefined ? undefined : this.#parts.journal.headerOf(header.parent);
     if (parent === undefined) return;

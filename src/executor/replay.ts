@@ -38,6 +38,8 @@ export class Replay {
   /** The run turned back when it was begun: it is only to tell how its steps are undone. */
   #undoing = false;
   #goingOn = false;
+  /** How often the function asked, or ended. */
+  #moves = 0;
   #refused = false;
   /** It was given all that is recorded of what it asked for, at least once. */
   #through = false;
@@ -99,6 +101,7 @@ export class Replay {
   /** Goes on until it rests; false where there was nothing to go on with. */
   async goOn(state: RunState): Promise<boolean> {
     this.#goingOn = true;
+    const before = this.#moves;
     try {
       const undoing = state.rollback !== undefined;
       // What it could not be given, going forward, does not keep it from saying how the rest is undone.
@@ -106,7 +109,8 @@ export class Replay {
       if (begun) await this.#begin(undoing);
       const given = await this.#giveAll(state);
       this.#through = true;
-      return begun || given;
+      // It may just have been given what is none of its calls.
+      return begun || given || this.#moves !== before;
     } finally {
       this.#goingOn = false;
     }
@@ -143,6 +147,7 @@ export class Replay {
       now: () => journal.now(),
       start: (saga, input, call, id) => children.launch(header, saga, input, id ?? childRunId(header.runId, call, 0)),
       moved: () => {
+        this.#moves += 1;
         if (!this.#goingOn) moved();
       },
     });

@@ -167,6 +167,11 @@ export class Slots {
     });
   }
 
+  /** How long what is under way may go on once it was aborted, in milliseconds. */
+  get longestGraceMs(): number {
+    return Math.max(0, ...[...this.#drives.values()].map((drive) => drive.longestGraceMs));
+  }
+
   abortAll(reason: "shutdown" | "lost"): void {
     for (const drive of this.#drives.values()) drive.abort(reason);
   }

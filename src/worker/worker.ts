@@ -239,11 +239,13 @@ export class Worker {
     this.#stopping = true;
     this.#lease.wind();
     const cancel = clock.after(graceMs, () => this.#slots.abortAll("shutdown"));
+    // What begins no more can't be longer in the way than what has begun: steps of a list, its items, a function's calls.
+    const { longestGraceMs } = this.#slots;
     this.#slots.pokeAll();
     await Promise.all(this.#loops.map((loop) => loop.stop()));
     let clean = true;
     try {
-      await inTime(this.#slots.empty(), { clock, ms: graceMs + this.#longestGraceMs() + closeWithinMs });
+      await inTime(this.#slots.empty(), { clock, ms: graceMs + longestGraceMs + closeWithinMs });
     } catch {
       clean = false;
       logger.error(
@@ -258,10 +260,6 @@ export class Worker {
 
   #slotFree(): void {
     if (this.#claiming.wantsSlot) this.#claims.wake();
-  }
-
-  #longestGraceMs(): number {
-    return Math.max(0, ...this.#parts.sagas.flatMap(({ steps }) => steps.map((step) => step.graceMs)));
   }
 
   #onBeat(owned: readonly OwnedRun[]): void {
