@@ -1,9 +1,10 @@
 // A child's end and its parent's row, on a real Postgres: the parent is woken by the statement that ends the child, whatever
 // else happens to either at that moment (design 1.3, 3.2).
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { farFuture } from "../../src/core/entry.js";
 import { PgJournal } from "../../src/journal/pg-journal.js";
+import { Batcher } from "../../src/store/batcher.js";
 import { promoteDue } from "../../src/store/claims.js";
 import type { Database } from "../../src/store/db.js";
 import { type AppendedRow, appendRow, appendRows, type NewRow } from "../../src/store/entries.js";
@@ -196,9 +197,12 @@ describe("a child's end", () => {
   });
 });
 
-describe("many children of one parent", () => {
-  test("end at once while it appends: nothing deadlocks, and each is in", async () => {
-    const databases = [store.database, other, store.open(), store.open()];
+/** One try: a deadlock is told, not tried again. */
+const oneTry = (database: Database) => ({ run: database.once.bind(database) as Database["run"] });
+
+describe("many children", () => {
+  test("of one parent end at once while it appends: nothing deadlocks, and each is in", async () => {
+    const runners = [store.database, other, store.open(), store.open()].map(oneTry);
     for (let round = 0; round < 10; round += 1) {
       const { parent, children } = await family(17);
       const [late, ...others] = children;
@@ -206,11 +210,11 @@ describe("many children of one parent", () => {
       // In batches whose order is anybody's, alone, and the parent itself in between.
       const batches = [ends.slice(0, 5).toReversed(), ends.slice(5, 10), ends.slice(10, 12)];
       const works = [
-        ...batches.map((rows, index) => appendRows(databases[index]!, rows, fast).then((map) => map.size)),
-        ...ends.slice(12).map((row, index) => appendRow(databases[index]!, row, fast).then((it) => (it ? 1 : 0))),
+        ...batches.map((rows, index) => appendRows(runners[index]!, rows, fast).then((map) => map.size)),
+        ...ends.slice(12).map((row, index) => appendRow(runners[index]!, row, fast).then((it) => (it ? 1 : 0))),
         // The parent goes on, and is parked in one batch with the end of one more.
-        alone(databases[3]!, { ...takenUp(parent), number: 2 })
-          .then(() => appendRows(databases[2]!, [parked(parent, 3), finished(late!, parent)], fast))
+        appendRow(runners[3]!, { ...takenUp(parent), number: 2 }, fast)
+          .then(() => appendRows(runners[2]!, [parked(parent, 3), finished(late!, parent)], fast))
           .then((map) => map.size - 1),
       ];
       const counts = await Promise.all(works);
@@ -219,12 +223,36 @@ describe("many children of one parent", () => {
       for (const key of children) expect(await rowOf(key)).toMatchObject({ state: 3 });
     }
   });
+
+  test("of several parents end in batches of any order, their ends offered twice, while the parents append: nothing deadlocks", async () => {
+    const runners = [store.database, other, store.open(), store.open()].map(oneTry);
+    for (let round = 0; round < 40; round += 1) {
+      const families = await Promise.all(Array.from({ length: 6 }, () => family(2)));
+      const [firsts, seconds] = [0, 1].map((index) =>
+        families.map(({ parent, children }) => finished(children[index]!, parent)),
+      );
+      const again = firsts!.map((row) => ({ ...row, nonce: `${row.nonce} again` }));
+      const parks = families.map(({ parent }) => parked(parent));
+      const works = [
+        appendRows(runners[0]!, [...firsts!, ...parks.slice(3)], fast).then((map) => map.size),
+        appendRows(runners[1]!, seconds!.toReversed(), fast).then((map) => map.size),
+        ...again.map((row) => appendRow(runners[2]!, row, fast).then((it) => (it ? 1 : 0))),
+        ...parks.slice(0, 3).map((row) => appendRow(runners[3]!, row, fast).then((it) => (it ? 1 : 0))),
+      ];
+      const counts = await Promise.all(works);
+      expect(counts.reduce((sum: number, each) => sum + each, 0)).toBe(18);
+      for (const { parent } of families) expect(await rowOf(parent)).toMatchObject(woken);
+    }
+  });
 });
 
 describe("the journal", () => {
   test("tells workers of a parent that was parked when its child had just ended: no poll is waited for", async () => {
     const notices: Notice[] = [];
-    const journal = new PgJournal({ database: store.database, announce: (notice) => void notices.push(notice) });
+    const batcher = new Batcher(store.database);
+    onTestFinished(() => batcher.close());
+    const announce = (notice: Notice) => void notices.push(notice);
+    const journal = new PgJournal({ database: store.database, announce }, batcher);
     const shape = { steps: [{ name: "S1", kind: "compensatable", undone: false, transactional: false }] } as const;
     const start = (runId: string, parent?: string) =>
       journal.start({
@@ -256,6 +284,5 @@ describe("the journal", () => {
       ...{ status: "waiting", claim: "free", dueAt: farFuture },
     });
     expect(notices).toEqual([{ kind: "ready" }]);
-    await journal.close();
   });
 });
