@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 /** Calls the outside server for a body. */
-export function caller(outside: string) {
+function caller(outside: string) {
   return async (
     name: string,
     direction: "forward" | "compensate",

@@ -109,4 +109,25 @@ export function childrenOfFunctions(make: MakeExecutor): void {
       expect(bench.outside.order()).toEqual(["S1", "S2", "C2", "C1"]);
     });
   });
+
+  describe("a durable function that waits for a signal", () => {
+    test("SIG-1: is parked, woken by it, and gets what was sent, also what was sent before it waited", async () => {
+      const bench = new FunctionBench(make);
+      const saga = bench.function(async (_, d) => {
+        const first = await d.waitForSignal("first", { signal: "paid", within: "1h" });
+        await bench.calls(d, "S1");
+        const second = await d.waitForSignal("second", { signal: "paid", within: "1h" });
+        return { first, second };
+      });
+      const executor = await bench.executor([saga]);
+      const run = await executor.start(saga, {});
+      await until("it waits", async () => (await executor.get(run.id))!.status === "waiting");
+      for (const n of [1, 2]) expect(await executor.signal(run.id, "paid", { n })).toEqual({ verdict: "received" });
+      expect(await run.outcome({ timeout: "20s" })).toEqual({
+        status: "completed",
+        output: { first: { received: true, payload: { n: 1 } }, second: { received: true, payload: { n: 2 } } },
+      });
+      expect(bench.outside.order()).toEqual(["S1"]);
+    });
+  });
 }

@@ -13,6 +13,7 @@ import { failing } from "./errors.js";
 import { functions } from "./functions.js";
 import { callsOfFunctions } from "./functions-calling.js";
 import { changingFunctions } from "./functions-changing.js";
+import { childrenOfFunctions } from "./functions-children.js";
 import { failingFunctions } from "./functions-failing.js";
 import { functionsTogether } from "./functions-together.js";
 import { handles } from "./handles.js";
@@ -40,7 +41,7 @@ const themes = [
   ...[starting, startingMany, concurrency, handles, cancelling, stoppingWhatRuns, races],
   ...[sleeping, sideBySide, children, scheduling],
   ...[attributes, looking, retryingByHand, resolving, closing],
-  ...[functions, failingFunctions, functionsTogether, callsOfFunctions, changingFunctions],
+  ...[functions, failingFunctions, functionsTogether, callsOfFunctions, changingFunctions, childrenOfFunctions],
 ];
 
 export function executorSuite(make: MakeExecutor): void {
