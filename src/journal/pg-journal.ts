@@ -203,12 +203,11 @@ export class PgJournal implements Journal {
   }
 
   /** Tells whoever has to hear of a row that is in: who waits for the end, the owner, the parent, who may take it up. */
-  announceAppended(offer: Offer, { at, awaited, poked, woken }: AppendedRow): void {
+  announceAppended(offer: Offer, { awaited, due, poked, woken }: AppendedRow): void {
     const { key, tenant = "", runId } = offer.header;
     if (awaited) this.#announce({ kind: "ended", tenant, runId });
     if (poked !== undefined) this.#announce({ kind: "poked", key, worker: poked });
     if (woken?.worker !== undefined) this.#announce({ kind: "poked", key: woken.run, worker: woken.worker });
-    const due = offer.projection?.claim === "free" && offer.projection.dueAt <= at;
     if (due || (woken !== undefined && woken.worker === undefined)) this.#announce({ kind: "ready" });
   }
 

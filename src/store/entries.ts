@@ -64,6 +64,8 @@ export interface AppendedRow {
   readonly at: number;
   /** The run ended with it, and somebody waits for that. */
   readonly awaited: boolean;
+  /** Whoever has a place for the run may take it up now. */
+  readonly due?: true;
   /** The worker that drives the run, when somebody else wrote this. */
   readonly poked?: string;
   /** The run that was waiting for this one's end, and the worker that drives it, if one does. */
@@ -113,8 +115,8 @@ const setByChild = (at: string): string => `
     state = case when r.state = 1 and r.crashes < 2 then 0 else r.state end,
     poke = case when r.state = 2 then r.poke + 1 else r.poke end`;
 
-/** What a changed run's row tells: whether its end is awaited, and whose it is when another wrote. */
-const toldByRun = `(r.awaited and r.state = 3)::text as awaited,
+/** What a changed run's row tells: whether its end is awaited, whether it is due, and whose it is when another wrote. */
+const toldByRun = `(r.awaited and r.state = 3)::text as awaited, (r.state not in (1, 2, 3))::text as due,
     case when r.owner is not null and r.poke > 0 then r.owner_worker::text end as poked`;
 
 /**
@@ -156,7 +158,7 @@ const appendWithChange: Statement = (schema) => `
     update ${schema}.runs r set ${setByChild("o.at")} from o where r.id = $25::bigint
     returning r.id, case when r.state = 2 then r.owner_worker end as worker
   )
-  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked, p.id::text as woken, p.worker::text as woken_worker
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.due, u.poked, p.id::text as woken, p.worker::text as woken_worker
   from i join u on u.id = i.run left join p on true`;
 
 /**
@@ -198,7 +200,7 @@ const appendBatch: Statement = (schema) => `
     update ${schema}.runs r set ${setByChild("e.at")} from e where r.id = e.parent and r.id not in (select run from c)
     returning r.id, case when r.state = 2 then r.owner_worker end as worker
   )
-  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.poked, p.id::text as woken, p.worker::text as woken_worker
+  select i.nonce::text as nonce, ${millis("i.at")} as at, u.awaited, u.due, u.poked, p.id::text as woken, p.worker::text as woken_worker
   from i left join u on u.id = i.run left join c on c.run = i.run left join p on p.id = c.parent`;
 
 function rowValues(row: NewRow): (string | number | boolean | null)[] {
@@ -276,6 +278,7 @@ export function readAppended(row: SqlRow): AppendedRow {
     nonce: textOf(row, "nonce"),
     at: numberOf(row, "at"),
     awaited: row.awaited === "true",
+    ...(row.due === "true" ? { due: true as const } : {}),
     ...(poked === undefined ? {} : { poked }),
     ...(woken === undefined ? {} : { woken: { run: woken, ...(worker === undefined ? {} : { worker }) } }),
   };
