@@ -116,7 +116,7 @@ const setByChild = (at: string): string => `
     poke = case when r.state = 2 then r.poke + 1 else r.poke end`;
 
 /** What a changed run's row tells: whether its end is awaited, whether it may be taken up, whose it is when another wrote. */
-const toldByRun = `(r.awaited and r.state = 3)::text as awaited, (r.state in (0, 4))::text as claimable,
+const toldByRun = `(r.awaited and r.state = 3)::text as awaited, (r.state not in (1, 2, 3))::text as claimable,
     case when r.owner is not null and r.poke > 0 then r.owner_worker::text end as poked`;
 
 /**

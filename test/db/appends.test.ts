@@ -330,3 +330,23 @@ test("the end of a run that somebody waits for says so, and a reopened run has n
   await appendRow(store.database, newRow({ run, number: 2, change: change() }), fast);
   expect(await read()).toEqual([{ state: 0, status: "running", owed: null, error: null, output: null, ended: false }]);
 });
+
+test("1.3: a parent that parks where its child has ended meanwhile is due, and its writer is told so", async () => {
+  const far = Date.now() + 3_600_000;
+  for (const together of [false, true]) {
+    const [parent, child] = [await store.run(), await store.run()];
+    const owned = { claim: "owned", owner: "t1" } as const;
+    await appendRow(store.database, newRow({ run: parent, number: 1, writer: "t1", change: change(owned) }), fast);
+    const ends = newRow({ run: child, number: 1, change: change({ claim: "ended", status: "completed", parent }) });
+    const parks = newRow({ run: parent, number: 2, writer: "t1", change: change({ dueAt: far }) });
+    const offers = together ? [[ends, parks]] : [[ends], [parks]];
+    const appended = [];
+    for (const rows of offers) appended.push(...(await appendRows(store.database, rows, fast)).values());
+    expect(appended.find(({ nonce }) => nonce === parks.nonce)).toMatchObject({ due: true });
+    const [row] = await store.fresh.query("select state from rubicon.runs where id = $1", [parent]);
+    expect(row).toEqual({ state: 0 });
+  }
+  const run = await store.run();
+  const parks = newRow({ run, number: 1, change: change({ dueAt: far }) });
+  expect(await appendRow(store.database, parks, fast)).not.toHaveProperty("due");
+});
