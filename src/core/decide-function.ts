@@ -63,17 +63,19 @@ export function beforeUndoing(unit: Unit, state: RunState, { replay }: DecideCon
 
 /** Whether something is recorded of what it waits for. */
 function canGoOn({ asked, end }: Replayed, state: RunState): boolean {
-  return end === undefined && asked.some((unit) => isKnown(unit, state) && isSettled(unit, state));
+  return end === undefined && asked.some((unit) => isKnownSettled(unit, state));
 }
 
 /** What is open of what it asked for. One that has ended waits for no timer and no signal. */
 function left({ asked, end }: Replayed, state: RunState): readonly Unit[] {
-  const open = asked.filter((unit) => !isKnown(unit, state) || !isSettled(unit, state));
+  const open = asked.filter((unit) => !isKnownSettled(unit, state));
   return end === undefined ? open : open.filter(({ element }) => element !== "sleep" && element !== "signal");
 }
 
-function isKnown({ name }: Unit, state: RunState): boolean {
-  return Object.hasOwn(state.steps, name);
+/** As what it was recorded, whatever the function asks for under that name today. */
+function isKnownSettled({ name }: Unit, state: RunState): boolean {
+  const declared = state.declared.find((unit) => unit.name === name);
+  return declared !== undefined && isSettled(declared, state);
 }
 
 function isDeclared(unit: Unit, state: RunState): boolean {

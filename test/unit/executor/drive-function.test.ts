@@ -87,3 +87,27 @@ test("OP-9: how long a worker that stops has to wait is told by the calls in han
   await driven.end;
   expect(driven.longestGraceMs).toBe(0);
 });
+
+test("2.3: a failed pivot that became a step leaves what comes after it to an operator, instead of waiting for ever", async () => {
+  const saga = defineFunction({
+    name: "f",
+    version: 1,
+    run: async (_, d) => {
+      await d.step("P", () => ({}), { nothingToUndo: true });
+      await d.step("a", () => ({}), { compensate: () => {} });
+    },
+  }) as unknown as SagaDefinition;
+  const { drive, write } = await taken(saga);
+  const unit = { transactional: false };
+  await write({ kind: "declared", units: [{ ...unit, name: "a", kind: "compensatable", undone: true }] });
+  await write({ kind: "step_completed", step: "a", attempt: 1, output: { format: "devalue", text: "-1" } });
+  await write({ kind: "declared", units: [{ ...unit, name: "P", kind: "pivot", undone: false }] });
+  await write({ kind: "pivot_entered", step: "P" });
+  await write(
+    { kind: "step_failed", step: "P", attempts: 1, error: { name: "Error", message: "no" }, doubt: "definite" },
+    { kind: "rollback_started", cause: "failure" },
+  );
+  const driven = drive();
+  driven.poke();
+  expect((await driven.end).state.finished?.status).toBe("compensation_failed");
+});
