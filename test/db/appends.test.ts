@@ -342,7 +342,7 @@ test("1.3: a parent that parks where its child has ended meanwhile is due, and i
     const offers = together ? [[ends, parks]] : [[ends], [parks]];
     const appended = [];
     for (const rows of offers) appended.push(...(await appendRows(store.database, rows, fast)).values());
-    expect(appended.find(({ nonce }) => nonce === parks.nonce)).toMatchObject({ due: true });
+    expect(appended.find(({ nonce }) => nonce === parks.nonce)).toMatchObject({ claimable: true });
     const [row] = await store.fresh.query("select state from rubicon.runs where id = $1", [parent]);
     expect(row).toEqual({ state: 0 });
   }
