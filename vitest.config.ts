@@ -9,8 +9,6 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     environment: "node",
     pool: "forks",
-    // On two cores one file at a time would take over twenty minutes, most of them spent waiting.
-    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     coverage: { provider: "v8", include: ["src/core/**", "src/definition/**"], reporter: ["text"] },
