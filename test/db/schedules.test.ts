@@ -280,7 +280,7 @@ describe("tenants", () => {
     await expect(other!.schedules.trigger("s")).rejects.toMatchObject({ code: "schedule.not_found" });
     await worker();
     await until("it ran", () => calls.length === 1);
-    expect(await one!.get(calls[0]!)).toMatchObject({ status: "completed" });
+    await until("it is completed", async () => (await one!.get(calls[0]!))!.status === "completed");
     expect(await client.get(calls[0]!)).toBeUndefined();
     await other!.schedules.put({ id: "s", target: report, every: "2m" });
     expect((await one!.schedules.get("s"))!.every).toBe("1m");
