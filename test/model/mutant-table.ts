@@ -169,7 +169,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     "steps are undone in the order in which they were done",
     units,
-    "unitsOf(shape, state).findLast(",
+    "inOrder(shape, state).findLast(",
     "unitsOf(shape, state).find(",
     ["c c", withoutZombies],
   ),

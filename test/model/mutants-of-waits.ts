@@ -28,7 +28,7 @@ export const waitMutants = [
   mutant(
     "what runs beside a failure is not told to stop",
     "src/core/abort.ts",
-    'if (state.failure !== undefined) return "sibling_failed";',
+    'if (state.failure !== undefined || context.replay?.unwanted.has(action.step)) return "sibling_failed";',
     "",
     ["c|c", only(0)],
   ),
@@ -49,8 +49,8 @@ export const waitMutants = [
   mutant(
     "a hand-over doubts what its own row made next",
     fold,
-    'entry.kind === "handed_over" ? withoutUnbegun(folded, state) : folded',
-    "folded",
+    'entry.kind === "handed_over" ? withoutUnbegun(before, state) : before',
+    "before",
     ["c|c", only(1, "shutdown")],
   ),
   mutant(
@@ -63,8 +63,8 @@ export const waitMutants = [
   mutant(
     "an ask past the pivot is accepted while something runs beside what failed",
     "src/core/verbs.ts",
-    'return state.failure !== undefined && unitOf(shape, state, state.failure.step).kind !== "retriable";',
-    "return state.failure !== undefined;",
+    "return pivot === undefined || !state.pivotEntered || state.steps[pivot.name]!.failed !== undefined;",
+    "return true;",
     ["P r|r", only(1, "cancel")],
   ),
   mutant(
