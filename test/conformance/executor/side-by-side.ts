@@ -114,25 +114,31 @@ export function sideBySide(make: MakeExecutor): void {
       expect(bench.outside.count("S1")).toBe(2);
     });
 
-    test("a worker that closes in the middle of two hands over; what returned is not run again, what did not is in doubt", async () => {
+    test("closing aborts each that does not end within the grace, and waits for what the others come to", async () => {
       const bench = new Bench(make);
+      const ended: string[] = [];
+      const held = gate();
       const saga = bench.saga([
         all(
           bench.step("S1", {
-            grace: 50,
             run: async (_, { signal }) => {
-              if (bench.outside.count("S1") === 1) throw await aborted(signal);
+              const { reason } = await aborted(signal);
+              ended.push(`S1 ${reason}`);
+              held.open();
+              throw new Error(reason);
             },
           }),
-          bench.step("S2", { run: async () => new Promise((resolve) => setTimeout(resolve, 60)) }),
+          bench.step("S2", { run: () => held.promise.then(() => void ended.push("S2 returned")) }),
+          bench.step("S3", { run: () => void ended.push("S3 returned") }),
         ),
+        bench.step("S4"),
       ]);
       const executor = await bench.executor([saga]);
-      const run = await executor.start(saga, {});
-      await until("both run", () => bench.outside.calls.length === 2);
+      await executor.start(saga, {});
+      await until("all three run", () => bench.outside.calls.length === 3);
       await executor.close({ grace: 0 });
-      expect(bench.outside.count("S2")).toBe(1);
-      expect(run.id).toBeDefined();
+      expect(ended).toEqual(["S3 returned", "S1 shutdown", "S2 returned"]);
+      expect(bench.outside.count("S4")).toBe(0);
     });
   });
 
